@@ -1,0 +1,102 @@
+// Package action describes the costly steps of a link as values.
+//
+// An Action is pure: a tool, arguments, named inputs and named outputs, and
+// nothing else that could change the result. The same value can therefore be
+// run here, be found in a cache or be sent to another machine; its key is the
+// one that Bazel's Remote Execution API gives it. Only the packages below this
+// one start processes or open sockets.
+package action
+
+import (
+	"context"
+	"os"
+	"time"
+)
+
+// An Action is one step. Its working directory holds exactly its inputs, under
+// the names given here, and its outputs are files there too.
+type Action struct {
+	// Label says to people what the step does: "compile", "assemble".
+	Label string
+	// Tool is the program. Its Name is argv[0].
+	Tool File
+	Args []string
+	// Env is the whole environment, sorted, as NAME=value.
+	Env     []string
+	Inputs  []File
+	Outputs []string
+	// Limit ends the step after this time; zero is no limit.
+	Limit time.Duration
+	Cost  Estimate
+}
+
+// An Estimate is what a step is expected to need. It orders and bounds work; it
+// never changes a result and is no part of the key.
+type Estimate struct {
+	CPU    time.Duration
+	Memory int64 // bytes
+}
+
+// A File is an input under its name in the working directory.
+type File struct {
+	Name string // relative, slash separated
+	Content
+}
+
+// A Content is a sequence of bytes that has not been read yet: it lies in a file
+// as it is, or is made on demand.
+type Content struct {
+	Path string
+	Load func() ([]byte, error)
+}
+
+// Bytes is a Content that is in memory already.
+func Bytes(b []byte) Content {
+	return Content{Load: func() ([]byte, error) { return b, nil }}
+}
+
+// AtPath is a Content that is the whole of a file.
+func AtPath(path string) Content { return Content{Path: path} }
+
+// Read gives the bytes.
+func (c Content) Read() ([]byte, error) {
+	if c.Load != nil {
+		return c.Load()
+	}
+	return os.ReadFile(c.Path)
+}
+
+// A Result is what a step gave. A tool that failed is a Result too: what it said
+// is in Stdout and Stderr.
+type Result struct {
+	ExitCode int
+	// Signal names what ended the tool, if something did: "segmentation fault".
+	Signal string
+	// TimedOut says that the tool was ended because it reached the action's Limit.
+	TimedOut bool
+	Stdout   []byte
+	Stderr   []byte
+	Outputs  map[string]Content
+	// Missing lists the declared outputs that the tool did not write.
+	Missing []string
+	Usage   Usage
+}
+
+// OK reports whether the tool ended well and wrote all that it should.
+func (r *Result) OK() bool {
+	return r.ExitCode == 0 && r.Signal == "" && !r.TimedOut && len(r.Missing) == 0
+}
+
+// Usage is what a step cost.
+type Usage struct {
+	Start  time.Time
+	Wall   time.Duration
+	CPU    time.Duration
+	Memory int64 // peak, bytes
+}
+
+// A Runner runs actions. An error means that the step could not be run or was
+// cancelled; a tool that fails, crashes or takes too long is no error.
+type Runner interface {
+	Run(ctx context.Context, a *Action) (*Result, error)
+}

@@ -1,0 +1,103 @@
+package action
+
+import (
+	"errors"
+	"path"
+	"strings"
+	"testing"
+	"time"
+
+	repb "github.com/bazelbuild/remote-apis/build/bazel/remote/execution/v2"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+)
+
+func sample() *Action {
+	return &Action{
+		Label:   "compile",
+		Tool:    File{"bin/warpld", Bytes([]byte("tool"))},
+		Args:    []string{"worker", "", "-x"},
+		Env:     []string{"B=2", "A=1", "EMPTY="},
+		Inputs:  []File{{"m/b.ir", Bytes([]byte("bbb"))}, {"m/a.ir", Bytes([]byte("a"))}, {"job.json", Bytes(nil)}, {"bin/z", Bytes([]byte("z"))}},
+		Outputs: []string{"lto.ptx", "answer.json"},
+		Limit:   90*time.Second + 5*time.Millisecond,
+	}
+}
+
+// TestKeyIsThatOfTheRemoteExecutionAPI builds the same action of the published
+// messages and compares the keys.
+func TestKeyIsThatOfTheRemoteExecutionAPI(t *testing.T) {
+	digest := func(b []byte) *repb.Digest {
+		d := DigestOf(b)
+		return &repb.Digest{Hash: d.Hash, SizeBytes: d.Size}
+	}
+	marshal := func(m proto.Message) []byte {
+		b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	bin := &repb.Directory{Files: []*repb.FileNode{
+		{Name: "warpld", Digest: digest([]byte("tool")), IsExecutable: true}, {Name: "z", Digest: digest([]byte("z"))}}}
+	m := &repb.Directory{Files: []*repb.FileNode{
+		{Name: "a.ir", Digest: digest([]byte("a"))}, {Name: "b.ir", Digest: digest([]byte("bbb"))}}}
+	root := &repb.Directory{
+		Files: []*repb.FileNode{{Name: "job.json", Digest: digest(nil)}},
+		Directories: []*repb.DirectoryNode{
+			{Name: "bin", Digest: digest(marshal(bin))}, {Name: "m", Digest: digest(marshal(m))}}}
+	command := &repb.Command{
+		Arguments: []string{"bin/warpld", "worker", "", "-x"},
+		EnvironmentVariables: []*repb.Command_EnvironmentVariable{
+			{Name: "A", Value: "1"}, {Name: "B", Value: "2"}, {Name: "EMPTY"}},
+		OutputPaths: []string{"answer.json", "lto.ptx"}}
+	want := DigestOf(marshal(&repb.Action{
+		CommandDigest: digest(marshal(command)), InputRootDigest: digest(marshal(root)),
+		Timeout: durationpb.New(90*time.Second + 5*time.Millisecond)}))
+	got, err := sample().Key()
+	if err != nil || got != want {
+		t.Errorf("Key() = %v, %v; want %v", got, err, want)
+	}
+}
+
+func TestKeyDependsOnWhatMatters(t *testing.T) {
+	base, err := sample().Key()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*Action){
+		"tool":     func(a *Action) { a.Tool.Content = Bytes([]byte("newer")) },
+		"argument": func(a *Action) { a.Args[1] = "y" },
+		"env":      func(a *Action) { a.Env[0] = "B=3" },
+		"input":    func(a *Action) { a.Inputs[0].Content = Bytes([]byte("c")) },
+		"name":     func(a *Action) { a.Inputs[0].Name = "m/c.ir" },
+		"output":   func(a *Action) { a.Outputs = a.Outputs[:1] },
+	} {
+		a := sample()
+		change(a)
+		if key, err := a.Key(); err != nil || key == base {
+			t.Errorf("another %s: key %v, %v", name, key, err)
+		}
+	}
+	a := sample()
+	a.Label, a.Cost = "other", Estimate{Memory: 1}
+	if key, err := a.Key(); err != nil || key != base {
+		t.Errorf("label and estimate change the key: %v, %v", key, err)
+	}
+}
+
+func TestKeyRefusesBadNames(t *testing.T) {
+	for _, name := range []string{"", "/etc/passwd", "../x", "a/../b", "a//b", "m/b.ir"} {
+		a := sample()
+		a.Inputs = append(a.Inputs, File{name, Bytes(nil)})
+		if _, err := a.Key(); err == nil || !strings.Contains(err.Error(), path.Base(name)) && name != "" {
+			t.Errorf("input %q: error %v", name, err)
+		}
+	}
+	a := sample()
+	broken := errors.New("broken")
+	a.Inputs[0].Content = Content{Load: func() ([]byte, error) { return nil, broken }}
+	if _, err := a.Key(); !errors.Is(err, broken) {
+		t.Errorf("unreadable input: error %v", err)
+	}
+}

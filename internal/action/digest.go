@@ -1,0 +1,104 @@
+package action
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"slices"
+	"strings"
+)
+
+// A Digest names bytes by their SHA-256 and their length, as the Remote
+// Execution API does.
+type Digest struct {
+	Hash string // hexadecimal
+	Size int64
+}
+
+func (d Digest) String() string { return fmt.Sprintf("%s/%d", d.Hash, d.Size) }
+
+// DigestOf is the digest of bytes in memory.
+func DigestOf(b []byte) Digest {
+	sum := sha256.Sum256(b)
+	return Digest{hex.EncodeToString(sum[:]), int64(len(b))}
+}
+
+// Digest reads the content and names it.
+func (c Content) Digest() (Digest, error) {
+	if c.Load != nil {
+		b, err := c.Load()
+		if err != nil {
+			return Digest{}, err
+		}
+		return DigestOf(b), nil
+	}
+	f, err := os.Open(c.Path)
+	if err != nil {
+		return Digest{}, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	n, err := io.Copy(h, f)
+	if err != nil {
+		return Digest{}, fmt.Errorf("digest of %s: %w", c.Path, err)
+	}
+	return Digest{hex.EncodeToString(h.Sum(nil)), n}, nil
+}
+
+// Key is the digest of the action as the Remote Execution API defines it: of an
+// Action message that names a Command and a tree of input directories. The tool
+// is part of that tree, so a new version of it is a new key. Labels, estimates
+// and the places where the inputs lie are not.
+func (a *Action) Key() (Digest, error) {
+	root := &directory{children: map[string]*directory{}}
+	for _, f := range append([]File{a.Tool}, a.Inputs...) {
+		d, err := f.Content.Digest()
+		if err != nil {
+			return Digest{}, fmt.Errorf("%s: input %s: %w", a.Label, f.Name, err)
+		}
+		if err := root.add(f.Name, fileNode{digest: d, executable: f.Name == a.Tool.Name}); err != nil {
+			return Digest{}, fmt.Errorf("%s: %w", a.Label, err)
+		}
+	}
+	return DigestOf(encodeAction(DigestOf(a.encodeCommand()), root.digest(), a.Limit)), nil
+}
+
+// A directory is one level of the input tree.
+type directory struct {
+	files    []fileNode
+	children map[string]*directory
+}
+
+type fileNode struct {
+	name       string
+	digest     Digest
+	executable bool
+}
+
+// add puts a file at its slash-separated place below d.
+func (d *directory) add(name string, f fileNode) error {
+	if name == "" || path.IsAbs(name) || path.Clean(name) != name || strings.HasPrefix(name, "..") {
+		return fmt.Errorf("input name %q is not a clean relative path", name)
+	}
+	for {
+		first, rest, nested := strings.Cut(name, "/")
+		if !nested {
+			break
+		}
+		if d.children[first] == nil {
+			d.children[first] = &directory{children: map[string]*directory{}}
+		}
+		d, name = d.children[first], rest
+	}
+	if slices.ContainsFunc(d.files, func(g fileNode) bool { return g.name == name }) {
+		return fmt.Errorf("two inputs are named %q", name)
+	}
+	f.name = name
+	d.files = append(d.files, f)
+	return nil
+}
+
+func (d *directory) digest() Digest { return DigestOf(d.encode()) }

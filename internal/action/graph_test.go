@@ -1,0 +1,126 @@
+package action
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// runnerFunc makes a Runner of a function.
+type runnerFunc func(context.Context, *Action) (*Result, error)
+
+func (f runnerFunc) Run(ctx context.Context, a *Action) (*Result, error) { return f(ctx, a) }
+
+func step(label string, done func(*Result) error, after ...*Step) *Step {
+	return &Step{After: after, Done: done, Make: func() (*Action, error) { return &Action{Label: label}, nil }}
+}
+
+func ok(*Result) error { return nil }
+
+func TestGraphRunsInOrderAndGrows(t *testing.T) {
+	var mu sync.Mutex
+	var ran []string
+	record := runnerFunc(func(_ context.Context, a *Action) (*Result, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		ran = append(ran, a.Label)
+		return &Result{}, nil
+	})
+	var g Graph
+	compile := g.Add(step("compile", func(*Result) error {
+		var shards []*Step
+		for i := range 3 {
+			shards = append(shards, g.Add(step(fmt.Sprint("shard", i), ok)))
+		}
+		g.Add(step("merge", ok, shards...))
+		return nil
+	}))
+	g.Add(step("after", ok, compile))
+	if err := g.Run(context.Background(), record, 2); err != nil {
+		t.Fatal(err)
+	}
+	if len(ran) != 6 || ran[0] != "compile" {
+		t.Errorf("ran %v", ran)
+	}
+	if merge := slices.Index(ran, "merge"); merge < slices.Index(ran, "shard2") || merge < slices.Index(ran, "shard0") {
+		t.Errorf("merge ran before its shards: %v", ran)
+	}
+}
+
+func TestGraphBoundsParallelWork(t *testing.T) {
+	var now, most atomic.Int32
+	busy := runnerFunc(func(context.Context, *Action) (*Result, error) {
+		n := now.Add(1)
+		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+		}
+		time.Sleep(5 * time.Millisecond)
+		now.Add(-1)
+		return &Result{}, nil
+	})
+	var g Graph
+	for i := range 12 {
+		g.Add(step(fmt.Sprint(i), ok))
+	}
+	if err := g.Run(context.Background(), busy, 3); err != nil || most.Load() != 3 {
+		t.Errorf("error %v, %d at once, want 3", err, most.Load())
+	}
+}
+
+func TestGraphStopsAtTheFirstFailureInOrder(t *testing.T) {
+	first, second := errors.New("first"), errors.New("second")
+	var g Graph
+	bothRunning := make(chan struct{}, 2)
+	runner := runnerFunc(func(ctx context.Context, a *Action) (*Result, error) {
+		switch a.Label {
+		case "late":
+			bothRunning <- struct{}{}
+			<-bothRunning
+			time.Sleep(5 * time.Millisecond) // the other one fails before this
+			return nil, first
+		case "early":
+			bothRunning <- struct{}{}
+			<-bothRunning
+			return nil, second
+		}
+		return &Result{}, nil
+	})
+	late := g.Add(step("late", ok))
+	g.Add(step("early", ok))
+	g.Add(step("never", func(*Result) error { t.Error("ran after a failure"); return nil }, late))
+	if err := g.Run(context.Background(), runner, 2); !errors.Is(err, first) {
+		t.Errorf("error %v, want the one of the step added first", err)
+	}
+}
+
+func TestGraphPrefersTheFailureToItsCancellation(t *testing.T) {
+	real := errors.New("real")
+	var g Graph
+	runner := runnerFunc(func(ctx context.Context, a *Action) (*Result, error) {
+		if a.Label == "waits" {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		return nil, real
+	})
+	g.Add(step("waits", ok))
+	g.Add(step("fails", ok))
+	if err := g.Run(context.Background(), runner, 2); !errors.Is(err, real) {
+		t.Errorf("error %v, want the real one", err)
+	}
+}
+
+func TestGraphReportsCycles(t *testing.T) {
+	var g Graph
+	a := &Step{}
+	b := g.Add(step("b", ok, a))
+	*a = *step("a", ok, b)
+	g.Add(a)
+	if err := g.Run(context.Background(), runnerFunc(nil), 1); err == nil {
+		t.Error("a cycle ran")
+	}
+}

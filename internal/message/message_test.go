@@ -1,0 +1,61 @@
+package message
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+)
+
+func TestRenderPlainKeepsNvlinksFirstLine(t *testing.T) {
+	m := &Message{Severity: Error, Text: "Undefined reference to '_Z3foofi' in 'lto.cubin'", Symbol: "_Z3foofi",
+		Notes: []string{"referred to by a.o"}, Hint: "link the object that defines it"}
+	want := "nvlink error   : Undefined reference to '_Z3foofi' in 'lto.cubin'\n" +
+		"    note: _Z3foofi is foo(float, int)\n    note: referred to by a.o\n    hint: link the object that defines it\n"
+	if got := (Style{}).Render(m); got != want {
+		t.Errorf("got:\n%swant:\n%s", got, want)
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	tests := []struct {
+		severities []Severity
+		policy     Policy
+		want       int
+	}{
+		{nil, Policy{}, 0},
+		{[]Severity{Info, Warning}, Policy{}, 0},
+		{[]Severity{Warning}, Policy{WarningsAsErrors: true}, 255},
+		{[]Severity{Warning}, Policy{WarningsAsErrors: true, NoWarnings: true}, 255},
+		{[]Severity{Warning}, Policy{NoWarnings: true}, 0},
+		{[]Severity{Error}, Policy{}, 255},
+		{[]Severity{Error, Fatal}, Policy{}, 1},
+	}
+	for _, test := range tests {
+		l := NewLog(&bytes.Buffer{}, Style{})
+		l.SetPolicy(test.policy)
+		for _, s := range test.severities {
+			l.Report(&Message{Severity: s, Text: "x"})
+		}
+		if got := l.ExitCode(); got != test.want {
+			t.Errorf("%v under %+v: exit code %d, want %d", test.severities, test.policy, got, test.want)
+		}
+	}
+}
+
+func TestOfKeepsWrappedMessages(t *testing.T) {
+	inner := &Message{Severity: Fatal, Text: "inner"}
+	list := List{{Severity: Info, Text: "first"}, inner}
+	if got := Of(fmt.Errorf("outer: %w", inner)); len(got) != 1 || got[0] != inner {
+		t.Errorf("Of lost the message: %v", got)
+	}
+	if got := Of(fmt.Errorf("outer: %w", list)); len(got) != 2 || got[1] != inner {
+		t.Errorf("Of lost the list: %v", got)
+	}
+	if got := Of(errors.New("plain")); len(got) != 1 || got[0].Severity != Fatal || got[0].Text != "plain" {
+		t.Errorf("Of(plain) = %+v", got)
+	}
+	if got := Of(nil); got != nil {
+		t.Errorf("Of(nil) = %v", got)
+	}
+}
