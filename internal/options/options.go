@@ -1,0 +1,113 @@
+// Package options understands nvlink's command line.
+//
+// One table (table.go) says which options there are. The parser, the help
+// text, the manual page and the suggestions for mistyped names all read it.
+package options
+
+import (
+	"time"
+
+	"github.com/warpld/warpld/internal/message"
+)
+
+// Options is what a command line says. Pointers are nil, strings and lists
+// empty, where it says nothing and nvlink has no default.
+type Options struct {
+	// Raw is the command line without warpld's own options and with response
+	// files expanded: what the vendor's nvlink would understand the same way.
+	Raw []string
+
+	Help    bool
+	Version bool
+
+	// What is linked, and into what.
+	Inputs               []string // in order
+	Libraries            []string // names, as after -l
+	LibraryPaths         []string
+	Output               string
+	RegisterLinkBinaries string
+	DotFile              string
+	TimeFile             string
+	UIDXFile             string
+	OptionsFiles         []string // already read, their contents are in the other fields
+
+	// The target.
+	Arch    Arch
+	CPUArch string
+	Machine int
+
+	// Link-time optimization.
+	LTO                           bool // -lto or -dlto
+	EmitPTX                       bool
+	ForceWhole                    bool
+	ForcePartial                  bool
+	NVVMPath                      string
+	Xnvvm                         []string // final tokens
+	Xptxas                        []string // final tokens
+	MaxRegCount                   *int
+	FastCompile                   string // "0", "min", "mid", "max"; empty: not given
+	SplitCompile                  int
+	SplitCompileExtended          int
+	DeviceStackProtector          *bool
+	DeviceStackProtectorThreshold *int
+	CUDAAPIVersion                string
+
+	// The link itself.
+	Relocatable            bool
+	Debug                  bool
+	SuppressDebugInfo      bool
+	UseHostInfo            bool
+	IgnoreHostInfo         bool
+	KernelsUsed            []string
+	VariablesUsed          []string
+	KeepSystemLibraries    bool
+	PreserveRelocs         bool
+	ForceRela              bool
+	ReserveNullPointer     bool
+	AllowUndefinedGlobals  bool
+	SyscallConstOffset     *int
+	EnableExtendedSmem     *bool
+	DisableSmemReservation *bool
+	VerboseTkinfo          *bool
+	UUMN                   bool
+	ToolsPatch             bool
+
+	// The script for the host linker, made instead of a link.
+	GenHostLinkerScript string // "lcs-abs" or "lcs-aug"; empty: not wanted
+	HostCCBin           string
+	HostLinkerOptions   []string
+	Shared              bool
+
+	// What is printed.
+	Messages                 message.Policy
+	ExtraWarnings            bool
+	SuppressArchWarning      bool
+	SuppressStackSizeWarning bool
+	ReportArch               bool
+	Verbose                  bool
+	Verbose2                 bool
+	DumpCallgraph            bool
+	DumpCallgraphNoDemangle  bool
+	ToolName                 string // who speaks in messages; empty: nvlink
+
+	Own Own
+
+	// -Xnvvm and -Xptxas before they are cut into tokens.
+	xnvvm, xptxas []string
+	// strayXnvvm is what is wrong with -Xnvvm, which nvlink finds out only when
+	// it compiles.
+	strayXnvvm error
+	// given holds the long names that were seen, for the checks that tell an
+	// empty value from none.
+	given map[string]bool
+}
+
+// Own is what warpld's own options say.
+type Own struct {
+	Engine    string // "auto", "nvvm", "jitlink" or "vendor"
+	Verbose   bool
+	CUDA      string        // root of the toolkit to use; empty: find one
+	TimeLimit time.Duration // for one run of a tool; 0: none
+	TempDir   string
+	Keep      bool // keep the working directories of the actions
+}

@@ -1,0 +1,195 @@
+package options
+
+// A row describes one option.
+type row struct {
+	long  string // after two dashes
+	short string // after one dash; empty: there is no short form
+	// field is where the value goes, and its type is the grammar of the value:
+	//
+	//	*bool           none: the option is a flag
+	//	**bool          true or false
+	//	*string         any text, or one of allowed
+	//	*int, **int     a 32-bit number, or one of allowed
+	//	*time.Duration  a number of seconds
+	//	*[]string       a list with commas; every use of the option adds to it
+	//	*Arch           one of allowed
+	field   func(*Options) any
+	value   string   // what help calls the value
+	allowed []string // nil: any value
+	initial string   // the default; empty: the zero value of the field
+	bare    string   // the value if none follows; empty: one must follow
+	joined  bool     // the value may follow the short name without a space
+	since   string   // the first nvlink that has the option; empty: 13.0 has it
+	group   group
+	help    string
+}
+
+// A group is a part of the help text.
+type group int
+
+const (
+	documented group = iota // by nvlink --help
+	hidden                  // taken by nvlink, though --help is silent about it
+	own                     // warpld's
+)
+
+// newOptions gives the defaults of the table.
+func newOptions() *Options {
+	o := &Options{given: map[string]bool{}}
+	for i := range table {
+		if r := &table[i]; r.initial != "" {
+			if _, err := r.store(o, r.initial); err != nil {
+				panic("default of option " + r.long + ": " + err.Error())
+			}
+		}
+	}
+	return o
+}
+
+// table holds all options, each group sorted by long name.
+var table = []row{
+	{long: "Ofast-compile", short: "Ofc", field: func(o *Options) any { return &o.FastCompile }, value: "0|min|mid|max", bare: "0",
+		help: "How far to trade the speed of the device code for a faster compilation: 'min' gives up little, " +
+			"'mid' the expensive optimizations, 'max' nearly all of them, '0' nothing. Needs -dlto."},
+	{long: "Xnvvm", short: "Xnvvm", field: func(o *Options) any { return &o.xnvvm }, value: "options",
+		help: "Options for libnvvm, when it compiles LTO-IR."},
+	{long: "Xptxas", short: "Xptxas", field: func(o *Options) any { return &o.xptxas }, value: "options",
+		help: "Options for ptxas, when it assembles what was compiled from LTO-IR."},
+	{long: "arch", short: "arch", field: func(o *Options) any { return &o.Arch }, value: "gpu architecture name", allowed: archNames(),
+		help: "The architecture to link for, by its 'sm_' name. The 107 family is known since 13.4."},
+	{long: "cpu-arch", short: "cpu-arch", field: func(o *Options) any { return &o.CPUArch }, value: "cpu architecture name",
+		allowed: []string{"AARCH64", "ARMv7", "PPC64LE", "RISCV64", "X86", "X86_64", "unknown"}, initial: "unknown",
+		help: "The architecture of the host code. RISCV64 is known since 13.4."},
+	{long: "debug", short: "g", field: func(o *Options) any { return &o.Debug },
+		help: "The inputs were compiled for debugging."},
+	{long: "device-stack-protector", short: "device-stack-protector", field: func(o *Options) any { return &o.DeviceStackProtector }, value: "true|false",
+		help: "Whether device code checks its stack frames for overwriting. The value cannot be left out."},
+	{long: "disable-infos", short: "disable-infos", field: func(o *Options) any { return &o.Messages.NoInfos },
+		help: "Print no infos."},
+	{long: "disable-warnings", short: "w", field: func(o *Options) any { return &o.Messages.NoWarnings },
+		help: "Print no warnings."},
+	{long: "dlto", short: "dlto", field: func(o *Options) any { return &o.LTO },
+		help: "The same as --link-time-opt."},
+	{long: "dump-callgraph", short: "dump-callgraph", field: func(o *Options) any { return &o.DumpCallgraph },
+		help: "Print who calls whom."},
+	{long: "dump-callgraph-no-demangle", short: "dump-callgraph-no-demangle", field: func(o *Options) any { return &o.DumpCallgraphNoDemangle },
+		help: "Print who calls whom, with mangled names."},
+	{long: "emit-ptx", short: "emit-ptx", field: func(o *Options) any { return &o.EmitPTX },
+		help: "Stop after the compilation of LTO-IR and write its PTX to the output file. Needs -dlto."},
+	{long: "extra-warnings", short: "extrawarn", field: func(o *Options) any { return &o.ExtraWarnings },
+		help: "Warn of more things that could be wrong."},
+	{long: "gen-host-linker-script", short: "ghls", field: func(o *Options) any { return &o.GenHostLinkerScript }, value: "host linker script type",
+		allowed: []string{"lcs-abs", "lcs-aug"}, bare: "lcs-abs",
+		help: "Link nothing; write a script for the host linker, either a complete one (lcs-abs) or an addition to its own (lcs-aug)."},
+	{long: "help", short: "h", field: func(o *Options) any { return &o.Help },
+		help: "Print this text."},
+	{long: "ignore-host-info", short: "ignore-host-info", field: func(o *Options) any { return &o.IgnoreHostInfo },
+		help: "Keep device code even if no host code in the link refers to it."},
+	{long: "keep-system-libraries", short: "keep-system-libraries", field: func(o *Options) any { return &o.KeepSystemLibraries },
+		help: "Keep the code of system libraries, such as cudadevrt, even if it is not needed."},
+	{long: "kernels-used", short: "kernels-used", field: func(o *Options) any { return &o.KernelsUsed }, value: "kernel",
+		help: "The kernels that are needed, by names or parts of names. All others are removed."},
+	{long: "library", short: "l", field: func(o *Options) any { return &o.Libraries }, value: "library", joined: true,
+		help: "Libraries to link, without 'lib' and '.a'. They are looked for in the directories given by '-L'."},
+	{long: "library-path", short: "L", field: func(o *Options) any { return &o.LibraryPaths }, value: "library-path", joined: true,
+		help: "Directories in which to look for libraries."},
+	{long: "link-as-tools-patch", short: "astoolspatch", field: func(o *Options) any { return &o.ToolsPatch }, since: "13.4",
+		help: "The inputs were compiled as patches for tools."},
+	{long: "link-time-opt", short: "lto", field: func(o *Options) any { return &o.LTO },
+		help: "Optimize at link time: compile the LTO-IR of all inputs as one program."},
+	{long: "machine", short: "m", field: func(o *Options) any { return &o.Machine }, value: "bits", allowed: []string{"64"}, initial: "64", joined: true,
+		help: "The size of an address in bits."},
+	{long: "maxrregcount", short: "maxrregcount", field: func(o *Options) any { return &o.MaxRegCount }, value: "amount",
+		help: "How many registers a thread may use. Only for code compiled from LTO-IR."},
+	{long: "nvvmpath", short: "nvvmpath", field: func(o *Options) any { return &o.NVVMPath }, value: "directory",
+		help: "The directory with lib64/libnvvm.so in it. Without it the libnvvm of the toolkit in use is taken."},
+	{long: "options-file", short: "optf", field: func(o *Options) any { return &o.OptionsFiles }, value: "file",
+		help: "Files with more options, read at this place. In them blanks and line ends separate words, double quotes group, " +
+			"and a backslash takes the meaning from the next character."},
+	{long: "output-file", short: "o", field: func(o *Options) any { return &o.Output }, value: "file name",
+		help: "The file to write."},
+	{long: "preserve-relocs", short: "preserve-relocs", field: func(o *Options) any { return &o.PreserveRelocs },
+		help: "Keep the relocations that were resolved in the linked executable."},
+	{long: "register-link-binaries", field: func(o *Options) any { return &o.RegisterLinkBinaries }, value: "file name",
+		help: "Also write this file, with the name of the registration routine of each object in the link."},
+	{long: "relocatable-link", short: "r", field: func(o *Options) any { return &o.Relocatable },
+		help: "Make an object that can be linked again."},
+	{long: "report-arch", short: "report-arch", field: func(o *Options) any { return &o.ReportArch },
+		help: "Name the target architecture in messages."},
+	{long: "split-compile", short: "split-compile", field: func(o *Options) any { return &o.SplitCompile }, value: "amount", initial: "1",
+		help: "How many threads may optimize LTO-IR at once; 0 for one per processor."},
+	{long: "split-compile-extended", short: "split-compile-extended", field: func(o *Options) any { return &o.SplitCompileExtended }, value: "amount", initial: "1",
+		help: "How many threads may compile and assemble LTO-IR at once, as a program cut into parts; 0 for one per processor."},
+	{long: "suppress-arch-warning", short: "suppress-arch-warning", field: func(o *Options) any { return &o.SuppressArchWarning },
+		help: "Do not warn of objects without code for the target architecture."},
+	{long: "suppress-debug-info", short: "suppress-debug-info", field: func(o *Options) any { return &o.SuppressDebugInfo },
+		help: "Leave debug symbols out of the output. Needs --debug."},
+	{long: "suppress-stack-size-warning", short: "suppress-stack-size-warning", field: func(o *Options) any { return &o.SuppressStackSizeWarning },
+		help: "Do not warn of kernels whose need of stack cannot be computed."},
+	{long: "time", short: "time", field: func(o *Options) any { return &o.TimeFile }, value: "file name",
+		help: "Add a table of the time taken by each phase, as comma separated values, to the end of this file; '-' is standard output."},
+	{long: "uidx-file", short: "uidx", field: func(o *Options) any { return &o.UIDXFile }, value: "file",
+		help: "The uidx file."},
+	{long: "use-host-info", short: "use-host-info", field: func(o *Options) any { return &o.UseHostInfo },
+		help: "Remove device code that no host code in the link refers to. This is the default."},
+	{long: "variables-used", short: "variables-used", field: func(o *Options) any { return &o.VariablesUsed }, value: "variable",
+		help: "The variables that are needed, by names or parts of names. Others may be removed unless device code uses them."},
+	{long: "verbose", short: "v", field: func(o *Options) any { return &o.Verbose },
+		help: "Print what each kernel needs of registers and memory."},
+	{long: "verbose2", short: "v2", field: func(o *Options) any { return &o.Verbose2 }, since: "13.4",
+		help: "Print what --verbose prints, and which step is done on which module."},
+	{long: "version", short: "V", field: func(o *Options) any { return &o.Version },
+		help: "Print the version."},
+	{long: "warning-as-error", short: "Werror", field: func(o *Options) any { return &o.Messages.WarningsAsErrors },
+		help: "Treat warnings as errors."},
+
+	{long: "allow-undefined-globals", short: "allow-undefined-globals", group: hidden, field: func(o *Options) any { return &o.AllowUndefinedGlobals },
+		help: "Accept variables that no input defines."},
+	{long: "cuda-api-version", short: "cuda-api-version", group: hidden, field: func(o *Options) any { return &o.CUDAAPIVersion }, value: "major.minor",
+		help: "The version of the CUDA interface that the inputs may rely on."},
+	{long: "device-stack-protector-frame-size-threshold", short: "device-stack-protector-frame-size-threshold", group: hidden,
+		field: func(o *Options) any { return &o.DeviceStackProtectorThreshold }, value: "bytes",
+		help: "The size from which on stack frames are protected."},
+	{long: "disable-smem-reservation", short: "disable-smem-reservation", group: hidden, field: func(o *Options) any { return &o.DisableSmemReservation }, value: "true|false",
+		help: "Whether the shared memory that is otherwise reserved for the system is left to kernels."},
+	{long: "dot-file", short: "dot", group: hidden, field: func(o *Options) any { return &o.DotFile }, value: "file name",
+		help: "Also write the call graph, in the language of Graphviz, to this file."},
+	{long: "enable-extended-smem", short: "enable-extended-smem", group: hidden, field: func(o *Options) any { return &o.EnableExtendedSmem }, value: "true|false",
+		help: "Whether kernels may use extended shared memory."},
+	{long: "force-partial-lto", short: "force-partial-lto", group: hidden, field: func(o *Options) any { return &o.ForcePartial },
+		help: "Compile LTO-IR as a part of a program. Needs -dlto."},
+	{long: "force-rela", short: "force-rela", group: hidden, field: func(o *Options) any { return &o.ForceRela },
+		help: "Write relocations with addends only."},
+	{long: "force-whole-lto", short: "force-whole-lto", group: hidden, field: func(o *Options) any { return &o.ForceWhole },
+		help: "Compile LTO-IR as a whole program. Needs -dlto."},
+	{long: "host-ccbin", short: "host-ccbin", group: hidden, field: func(o *Options) any { return &o.HostCCBin }, value: "program",
+		help: "The host compiler that is asked for its linker script."},
+	{long: "host-linker-options", short: "Xlinker", group: hidden, field: func(o *Options) any { return &o.HostLinkerOptions }, value: "options",
+		help: "Options for the host linker that is asked for its linker script."},
+	{long: "reserve-null-pointer", short: "reserve-null-pointer", group: hidden, field: func(o *Options) any { return &o.ReserveNullPointer },
+		help: "Place nothing at address 0."},
+	{long: "shared", short: "shared", group: hidden, field: func(o *Options) any { return &o.Shared },
+		help: "The host code becomes a shared library; ask the host linker for the script of one."},
+	{long: "syscall-const-offset", short: "syscall-const-offset", group: hidden, field: func(o *Options) any { return &o.SyscallConstOffset }, value: "offset",
+		help: "Where the constants of system calls begin."},
+	{long: "tool-name", short: "tool-name", group: hidden, field: func(o *Options) any { return &o.ToolName }, value: "name",
+		help: "The name that messages begin with, once the command line has been read."},
+	{long: "uumn", short: "uumn", group: hidden, field: func(o *Options) any { return &o.UUMN },
+		help: "No effect of it is known."},
+	{long: "verbose-tkinfo", short: "verbose-tkinfo", group: hidden, field: func(o *Options) any { return &o.VerboseTkinfo }, value: "true|false",
+		help: "Whether the tool record in the output names the input and output files."},
+
+	{long: "warpld-cuda", short: "warpld-cuda", group: own, field: func(o *Options) any { return &o.Own.CUDA }, value: "directory",
+		help: "The CUDA toolkit whose libraries and tools are used."},
+	{long: "warpld-engine", short: "warpld-engine", group: own, field: func(o *Options) any { return &o.Own.Engine }, value: "engine",
+		allowed: []string{"auto", "nvvm", "jitlink", "vendor"}, initial: "auto",
+		help: "What compiles LTO-IR: libnvvm, nvJitLink, the vendor's nvlink, or the best of them that is there."},
+	{long: "warpld-keep", short: "warpld-keep", group: own, field: func(o *Options) any { return &o.Own.Keep },
+		help: "Keep the working directories of the actions and print where they are."},
+	{long: "warpld-temp-dir", short: "warpld-temp-dir", group: own, field: func(o *Options) any { return &o.Own.TempDir }, value: "directory",
+		help: "Where the working directories of the actions are made."},
+	{long: "warpld-time-limit", short: "warpld-time-limit", group: own, field: func(o *Options) any { return &o.Own.TimeLimit }, value: "seconds", initial: "0",
+		help: "How long one run of a tool may take; 0 for as long as it likes."},
+	{long: "warpld-verbose", short: "warpld-verbose", group: own, field: func(o *Options) any { return &o.Own.Verbose },
+		help: "Print what is done, and why."},
+}
