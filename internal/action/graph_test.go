@@ -74,17 +74,18 @@ func TestGraphBoundsParallelWork(t *testing.T) {
 func TestGraphStopsAtTheFirstFailureInOrder(t *testing.T) {
 	first, second := errors.New("first"), errors.New("second")
 	var g Graph
-	bothRunning := make(chan struct{}, 2)
+	var bothRunning sync.WaitGroup
+	bothRunning.Add(2)
 	runner := runnerFunc(func(ctx context.Context, a *Action) (*Result, error) {
 		switch a.Label {
 		case "late":
-			bothRunning <- struct{}{}
-			<-bothRunning
+			bothRunning.Done()
+			bothRunning.Wait()
 			time.Sleep(5 * time.Millisecond) // the other one fails before this
 			return nil, first
 		case "early":
-			bothRunning <- struct{}{}
-			<-bothRunning
+			bothRunning.Done()
+			bothRunning.Wait()
 			return nil, second
 		}
 		return &Result{}, nil

@@ -17,6 +17,10 @@ type Policy struct {
 	WarningsAsErrors bool // -Werror
 	NoWarnings       bool // -w
 	NoInfos          bool // -disable-infos
+	// ToolName is who speaks in the linker's own messages; empty: nvlink.
+	ToolName string
+	// Suffix ends every message's first line.
+	Suffix string
 }
 
 // A Log collects messages in the order in which they are reported and writes
@@ -58,7 +62,12 @@ func (l *Log) Report(m *Message) {
 		m = &promoted
 	}
 	l.all = append(l.all, m)
-	io.WriteString(l.out, l.style.Render(m))
+	shown := *m
+	shown.Text += l.policy.Suffix
+	if ours && l.policy.ToolName != "" {
+		shown.Tool = l.policy.ToolName
+	}
+	io.WriteString(l.out, l.style.Render(&shown))
 }
 
 // Fail reports what a phase ended with.

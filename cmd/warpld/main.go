@@ -1,0 +1,74 @@
+// Warpld links device code: see README.md.
+//
+// Started as nvlink, or with arguments that look like nvlink's, it links.
+// Otherwise the first argument is a command of its own.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/warpld/warpld/internal/command"
+	"github.com/warpld/warpld/internal/engine"
+	"github.com/warpld/warpld/internal/engine/worker"
+	"github.com/warpld/warpld/internal/link"
+	"golang.org/x/term"
+)
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == engine.WorkerArgument {
+		os.Exit(worker.Main())
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	code := run(ctx)
+	interrupted := ctx.Err() != nil
+	stop()
+	if interrupted {
+		code = 128 + int(syscall.SIGINT)
+	}
+	os.Exit(code)
+}
+
+func run(ctx context.Context) int {
+	caller := link.Caller{
+		Self:     self(),
+		Origin:   startedAs(),
+		Stdout:   os.Stdout,
+		Stderr:   os.Stderr,
+		Env:      os.Getenv,
+		Terminal: term.IsTerminal(int(os.Stderr.Fd())),
+	}
+	args := os.Args[1:]
+	asNvlink := filepath.Base(os.Args[0]) == "nvlink"
+	if !asNvlink && (len(args) == 0 || command.Known(args[0])) {
+		return command.Run(ctx, caller, args)
+	}
+	return link.Run(ctx, caller, args)
+}
+
+// self is our executable, by which we start ourselves again as a worker.
+func self() string {
+	if path, err := os.Executable(); err == nil {
+		return path
+	}
+	return os.Args[0]
+}
+
+// startedAs is the path of the name we were started by, which in a shim is not
+// where our executable is.
+func startedAs() string {
+	name := os.Args[0]
+	if strings.ContainsRune(name, filepath.Separator) {
+		return name
+	}
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		if path := filepath.Join(dir, name); syscall.Access(path, 1) == nil {
+			return path
+		}
+	}
+	return name
+}

@@ -1,0 +1,97 @@
+// Package command holds warpld's own commands, one file each.
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/warpld/warpld/internal/link"
+	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/options"
+	"github.com/warpld/warpld/internal/toolkit"
+)
+
+// A command is one of warpld's own.
+type command struct {
+	name  string
+	usage string
+	about string
+	run   func(ctx context.Context, c link.Caller, args []string) error
+}
+
+var commands []command
+
+func init() {
+	commands = []command{
+		{"help", "help", "show this text", help},
+		{"inspect", "inspect FILE...", "show what the linker sees in its inputs", inspect},
+		{"man", "man", "print the manual page, in roff", man},
+		{"run", "run [--cuda=DIR] -- COMMAND...", "run a build in which nvcc links with warpld", runBuild},
+		{"shim", "shim [--cuda=DIR] DIR", "make a directory whose nvcc links with warpld", makeShim},
+		{"toolkit", "toolkit [--cuda=DIR]", "show which CUDA toolkit is used and where it was sought", showToolkit},
+	}
+}
+
+// Known says whether a name is a command; any other first argument is a link.
+func Known(name string) bool {
+	return slices.ContainsFunc(commands, func(c command) bool { return c.name == name })
+}
+
+// Run runs the command that args begins with and gives the exit code.
+func Run(ctx context.Context, c link.Caller, args []string) int {
+	log := message.NewLog(c.Stderr, message.Style{Terminal: c.Terminal})
+	if len(args) == 0 {
+		args = []string{"help"}
+	}
+	at := slices.IndexFunc(commands, func(c command) bool { return c.name == args[0] })
+	for _, m := range message.Of(commands[at].run(ctx, c, args[1:])) {
+		m.Tool = "warpld"
+		log.Report(m)
+	}
+	return log.ExitCode()
+}
+
+func help(_ context.Context, c link.Caller, _ []string) error {
+	fmt.Fprint(c.Stdout, "warpld links GPU device code in the place of NVIDIA's nvlink.\n\n"+
+		"  warpld [nvlink's options] FILE...    link; 'warpld --help' lists the options\n")
+	for _, cmd := range commands {
+		fmt.Fprintf(c.Stdout, "  warpld %-29s %s\n", cmd.usage, cmd.about)
+	}
+	return nil
+}
+
+// usage is the error for arguments that a command doesn't take.
+func usage(name string) error {
+	at := slices.IndexFunc(commands, func(c command) bool { return c.name == name })
+	return &message.Message{Severity: message.Fatal, ID: "usage", Text: "usage: warpld " + commands[at].usage}
+}
+
+func man(_ context.Context, c link.Caller, _ []string) error {
+	_, err := io.WriteString(c.Stdout, options.ManPage())
+	return err
+}
+
+func showToolkit(_ context.Context, c link.Caller, args []string) error {
+	tk, rest, err := findToolkit(c, args)
+	if err != nil {
+		return err
+	}
+	if len(rest) > 0 {
+		return usage("toolkit")
+	}
+	return tk.Describe(c.Stdout)
+}
+
+// findToolkit takes --cuda=DIR off the front of args and finds the toolkit.
+func findToolkit(c link.Caller, args []string) (tk *toolkit.Toolkit, rest []string, err error) {
+	q := toolkit.Query{Origin: c.Origin, Env: c.Env}
+	if len(args) > 0 {
+		if dir, ok := cutFlag(args[0], "cuda"); ok {
+			q.CUDA, args = dir, args[1:]
+		}
+	}
+	tk, err = toolkit.Find(q)
+	return tk, args, err
+}

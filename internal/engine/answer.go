@@ -1,0 +1,143 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/warpld/warpld/internal/action"
+	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/plan"
+)
+
+// An Outcome is a compile action that went well.
+type Outcome struct {
+	PTX         action.Content
+	Relocatable bool
+	Shards      []int64
+	// Log is what the engine said on the way, nil if nothing.
+	Log *message.Message
+}
+
+// Judge reads the result of a compile action. The error is what nvlink says in
+// the case, with the stage and the modules added.
+func Judge(kind plan.Engine, modules []Module, r *action.Result) (*Outcome, error) {
+	if !r.OK() {
+		return nil, died(kind, modules, r)
+	}
+	text, err := r.Outputs[AnswerFile].Read()
+	if err != nil {
+		return nil, err
+	}
+	var a Answer
+	if err := json.Unmarshal(text, &a); err != nil {
+		return nil, fmt.Errorf("answer of the %s engine: %w", kind, err)
+	}
+	a.Log = withOrigins(a.Log, modules)
+	if a.Call != "" {
+		return nil, failed(kind, modules, &a)
+	}
+	out := &Outcome{PTX: r.Outputs[PTXFile], Relocatable: a.Relocatable, Shards: a.Shards}
+	if a.Log != "" {
+		out.Log = &message.Message{Severity: message.Info, ID: "engine-log", Text: a.Log}
+	}
+	return out, nil
+}
+
+// texts are nvlink's words for a call that failed; all others are an internal
+// error to it.
+var texts = map[string]string{
+	"load":               "elfLink linker library load error",
+	"nvvmAddModule":      "elfLink nvvm error",
+	"nvJitLinkAddData":   "elfLink nvvm error",
+	"nvvmCompileProgram": "elfLink JIT compile failed",
+	"nvJitLinkComplete":  "elfLink JIT compile failed",
+}
+
+// failed is the message for a call that answered with an error.
+func failed(kind plan.Engine, modules []Module, a *Answer) error {
+	m := &message.Message{Severity: message.Fatal, ID: "engine-failed", Text: texts[a.Call]}
+	if m.Text == "" {
+		m.Text = "elfLink internal error"
+	}
+	switch {
+	case a.Call == "load":
+		m.Notes = []string{fmt.Sprintf("%s cannot be loaded: %s", library(kind), a.Error)}
+		m.Hint = "'warpld toolkit' shows which toolkit was found and what is in it"
+		return m
+	case m.Text == texts["nvvmCompileProgram"]:
+		m.Notes = []string{fmt.Sprintf("in %s of %s, error %d, over %s", a.Call, library(kind), a.Code, nameList(modules))}
+		return message.List{{Severity: message.Info, ID: "engine-log", Text: compileLog(kind, a)}, m}
+	}
+	m.Notes = []string{fmt.Sprintf("%s of %s answered with error %d", a.Call, library(kind), a.Code)}
+	if kind == plan.JITLink && a.Log != "" {
+		m.Notes = append(m.Notes, strings.TrimSpace(a.Log))
+	}
+	if a.Module >= 0 && a.Module < len(modules) {
+		m.Notes = append(m.Notes, "the module is from "+modules[a.Module].Origin)
+		m.Hint = "code made by a newer CUDA than the linker's toolkit is refused like this: compile and link with one version"
+	} else {
+		m.Notes = append(m.Notes, "the modules are from "+nameList(modules))
+	}
+	return m
+}
+
+// compileLog is nvlink's text for a failed compilation: the log and the name of
+// the error, with nothing between them. nvJitLink wraps the same two in words of
+// its own.
+func compileLog(kind plan.Engine, a *Answer) string {
+	if kind == plan.JITLink {
+		if rest, ok := strings.CutPrefix(a.Log, "ERROR in nvvmCompileProgram: "); ok {
+			name, log, _ := strings.Cut(rest, "\n")
+			return log + name
+		}
+	}
+	return a.Log + a.Error
+}
+
+// died is the message for a worker that did not come back with an answer. nvlink
+// has none: it dies itself.
+func died(kind plan.Engine, modules []Module, r *action.Result) error {
+	call, module := lastStage(r.Stdout)
+	how := fmt.Sprintf("ended the process with exit code %d", r.ExitCode)
+	switch {
+	case r.TimedOut:
+		how = "did not finish within the time limit"
+	case r.Signal != "":
+		how = fmt.Sprintf("crashed (%s)", r.Signal)
+	}
+	m := &message.Message{Severity: message.Fatal, ID: "engine-died", Text: fmt.Sprintf("%s %s in %s", library(kind), how, call)}
+	if module >= 0 && module < len(modules) {
+		m.Notes = append(m.Notes, "while it read the module from "+modules[module].Origin)
+	}
+	m.Notes = append(m.Notes, "the link is of "+nameList(modules))
+	if text := strings.TrimSpace(string(r.Stderr)); text != "" {
+		m.Notes = append(m.Notes, "it wrote: "+text)
+	}
+	m.Hint = "--warpld-keep keeps the working directory, in which 'warpld worker' repeats the crash; --warpld-engine chooses another engine"
+	return m
+}
+
+// nameList names the origins, the first few of many.
+func nameList(modules []Module) string {
+	var names []string
+	for _, m := range modules {
+		names = append(names, m.Origin)
+	}
+	return message.FirstFew(names)
+}
+
+var moduleName = regexp.MustCompile(`module-\d{5,}\.ir`)
+
+// withOrigins puts the user's names in the place of ours.
+func withOrigins(text string, modules []Module) string {
+	return moduleName.ReplaceAllStringFunc(text, func(name string) string {
+		place, err := strconv.Atoi(name[len("module-") : len(name)-len(".ir")])
+		if err != nil || place >= len(modules) {
+			return name
+		}
+		return modules[place].Origin
+	})
+}

@@ -1,0 +1,123 @@
+// Package engine turns intermediate code into PTX, and PTX into cubins, by
+// making actions for the engines that the user's toolkit holds.
+//
+// libnvvm and nvJitLink are libraries, and they crash. They are loaded by a
+// worker: warpld started again as a child process, with the library as one of
+// the action's inputs. This package is the linker's side of it; the worker's
+// side is in the packages below.
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/warpld/warpld/internal/action"
+	"github.com/warpld/warpld/internal/plan"
+)
+
+// library is the name of the engine's library in the working directory.
+func library(e plan.Engine) string {
+	if e == plan.JITLink {
+		return "libnvJitLink.so"
+	}
+	return "libnvvm.so"
+}
+
+// Names of files in the working directory of a worker.
+const (
+	WorkerArgument = "worker" // warpld's first argument when it is the worker
+	JobFile        = "job.json"
+	AnswerFile     = "answer.json"
+	PTXFile        = "lto.ptx"
+)
+
+// A Module is one piece of intermediate code and the name that messages give it.
+type Module struct {
+	Origin  string
+	Content action.Content
+}
+
+// Tools are the programs and libraries that actions are made of.
+type Tools struct {
+	Self    string // warpld's own executable
+	Library string // the engine's
+	PTXAS   string
+	// Env reaches the tools; it is empty but for tests.
+	Env   []string
+	Limit time.Duration
+}
+
+// A Job is what a worker reads. Modules are named by their place in the link, not
+// by their paths, so that the same program in another directory is the same job.
+type Job struct {
+	Engine  plan.Engine
+	Library string
+	Modules []string
+	Options []string
+}
+
+// An Answer is what a worker writes.
+type Answer struct {
+	// Call is the library call that failed; empty: none did.
+	Call string
+	Code int
+	// Module is the one that the failed call was about, by its place; -1: none.
+	Module int
+	// Error is the library's own name for Code.
+	Error string
+	// Log is what the library wrote, on success too.
+	Log string
+	// Relocatable says that the PTX has unresolved functions and must be linked
+	// further; the engine decides that, not the options.
+	Relocatable bool
+	// Shards are the lengths of the PTX texts that lie back to back in PTXFile.
+	Shards []int64
+}
+
+// Compile is the action that makes PTX of the modules.
+func Compile(kind plan.Engine, t Tools, modules []Module, options []string) (*action.Action, error) {
+	job := Job{Engine: kind, Library: library(kind), Options: options}
+	inputs := make([]action.File, 0, len(modules)+2)
+	for i, m := range modules {
+		name := ModuleName(i)
+		job.Modules = append(job.Modules, name)
+		inputs = append(inputs, action.File{Name: name, Content: m.Content})
+	}
+	text, err := json.Marshal(job)
+	if err != nil {
+		return nil, fmt.Errorf("job of the %s engine: %w", kind, err)
+	}
+	inputs = append(inputs,
+		action.File{Name: JobFile, Content: action.Bytes(text)},
+		action.File{Name: job.Library, Content: action.AtPath(t.Library)})
+	return &action.Action{
+		Label:   "compile",
+		Tool:    action.File{Name: "warpld", Content: action.AtPath(t.Self)},
+		Args:    []string{WorkerArgument},
+		Env:     t.Env,
+		Inputs:  inputs,
+		Outputs: []string{PTXFile, AnswerFile},
+		Limit:   t.Limit,
+	}, nil
+}
+
+// ModuleName is what the engine knows a module by.
+func ModuleName(place int) string { return fmt.Sprintf("module-%05d.ir", place) }
+
+// Assemble is the action that makes a cubin of one PTX text.
+func Assemble(t Tools, ptx action.Content, arguments []string) *action.Action {
+	return &action.Action{
+		Label:   "assemble",
+		Tool:    action.File{Name: "ptxas", Content: action.AtPath(t.PTXAS)},
+		Args:    append(slices.Clone(arguments), PTXFile, "-o", CubinFile),
+		Env:     t.Env,
+		Inputs:  []action.File{{Name: PTXFile, Content: ptx}},
+		Outputs: []string{CubinFile},
+		Limit:   t.Limit,
+	}
+}
+
+// CubinFile is ptxas's output in its working directory.
+const CubinFile = "lto.cubin"

@@ -1,0 +1,160 @@
+// Package jitlink is the worker's side of the engine on nvJitLink, the public
+// library that reads all that nvcc makes, also LTO-IR in the obfuscated form.
+package jitlink
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"github.com/warpld/warpld/internal/engine"
+	"github.com/warpld/warpld/internal/engine/clib"
+)
+
+// inputFatbin and inputLTOIR are values of nvJitLinkInputType.
+const (
+	inputLTOIR  = 3
+	inputFatbin = 4
+)
+
+// A library is nvJitLink's functions, as nvJitLink.h declares them.
+type library struct {
+	create       func(handle *uintptr, count uint32, options **byte) int32
+	addData      func(handle uintptr, kind int32, data *byte, size uint64, name string) int32
+	complete     func(handle uintptr) int32
+	ptxSize      func(handle uintptr, size *uint64) int32
+	ptx          func(handle uintptr, buffer *byte) int32
+	errorLogSize func(handle uintptr, size *uint64) int32
+	errorLog     func(handle uintptr, buffer *byte) int32
+	infoLogSize  func(handle uintptr, size *uint64) int32
+	infoLog      func(handle uintptr, buffer *byte) int32
+	destroy      func(handle *uintptr) int32
+}
+
+// Compile makes PTX of the job's modules.
+func Compile(job *engine.Job) (*engine.Answer, []byte, error) {
+	answer := &engine.Answer{Module: -1}
+	engine.Stage("load")
+	lib, err := load("./" + job.Library)
+	if err != nil {
+		answer.Call, answer.Error = "load", err.Error()
+		return answer, nil, nil
+	}
+	var handle uintptr
+	engine.Stage("nvJitLinkCreate")
+	if code := lib.create(&handle, uint32(len(job.Options)), clib.Strings(job.Options)); code != 0 {
+		answer.Call, answer.Code = "nvJitLinkCreate", int(code)
+		if handle != 0 {
+			answer.Log = lib.readLog(handle, lib.errorLogSize, lib.errorLog)
+		}
+		return answer, nil, nil
+	}
+	ptx, err := lib.compile(handle, job, answer)
+	if err != nil {
+		return nil, nil, err
+	}
+	if answer.Call != "" {
+		answer.Log = lib.readLog(handle, lib.errorLogSize, lib.errorLog)
+	} else {
+		answer.Log = lib.readLog(handle, lib.infoLogSize, lib.infoLog)
+	}
+	engine.Stage("nvJitLinkDestroy")
+	lib.destroy(&handle)
+	return answer, ptx, nil
+}
+
+func load(path string) (*library, error) {
+	l := &library{}
+	err := clib.Load(path, map[string]any{
+		"nvJitLinkCreate": &l.create, "nvJitLinkAddData": &l.addData, "nvJitLinkComplete": &l.complete,
+		"nvJitLinkGetLinkedPtxSize": &l.ptxSize, "nvJitLinkGetLinkedPtx": &l.ptx,
+		"nvJitLinkGetErrorLogSize": &l.errorLogSize, "nvJitLinkGetErrorLog": &l.errorLog,
+		"nvJitLinkGetInfoLogSize": &l.infoLogSize, "nvJitLinkGetInfoLog": &l.infoLog,
+		"nvJitLinkDestroy": &l.destroy,
+	})
+	return l, err
+}
+
+// compile fills in answer.Call when a call fails.
+func (l *library) compile(handle uintptr, job *engine.Job, answer *engine.Answer) ([]byte, error) {
+	var modules [][]byte // the library may keep pointing into them
+	defer func() { runtime.KeepAlive(modules) }()
+	for i, name := range job.Modules {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		modules = append(modules, data)
+		engine.Stage("nvJitLinkAddData", name)
+		if code := l.addData(handle, kindOf(data), unsafe.SliceData(data), uint64(len(data)), name); code != 0 {
+			answer.Call, answer.Code, answer.Module = "nvJitLinkAddData", int(code), i
+			return nil, nil
+		}
+	}
+	engine.Stage("nvJitLinkComplete")
+	if code := l.complete(handle); code != 0 {
+		answer.Call, answer.Code = "nvJitLinkComplete", int(code)
+		return nil, nil
+	}
+	engine.Stage("nvJitLinkGetLinkedPtx")
+	var size uint64
+	if code := l.ptxSize(handle, &size); code != 0 {
+		answer.Call, answer.Code = "nvJitLinkGetLinkedPtxSize", int(code)
+		return nil, nil
+	}
+	text := make([]byte, size+1) // one more, so that an empty result has an address
+	if code := l.ptx(handle, &text[0]); code != 0 {
+		answer.Call, answer.Code = "nvJitLinkGetLinkedPtx", int(code)
+		return nil, nil
+	}
+	text = text[:max(size, 1)-1]
+	answer.Relocatable = slices.Contains(job.Options, "-Xnvvm=--device-c") && open(text)
+	return text, nil
+}
+
+// open tells a program that still needs linking from a closed one. libnvvm says
+// so by its return code, which nvJitLink keeps to itself; but only in an open
+// program do functions stay visible or undefined.
+func open(ptx []byte) bool {
+	for line := range bytes.Lines(ptx) {
+		if bytes.HasPrefix(line, []byte(".visible .func")) || bytes.HasPrefix(line, []byte(".weak .func")) {
+			return true
+		}
+		if part := undefined.FindSubmatch(line); part != nil && !builtin[string(part[1])] {
+			return true
+		}
+	}
+	return false
+}
+
+// undefined matches the declaration of a function that is defined elsewhere, with
+// or without a result in parentheses before its name.
+var undefined = regexp.MustCompile(`^\.extern \.func\s+(?:\([^)]*\)\s*)?([\w$.]+)`)
+
+// builtin functions are always there: they leave a program closed.
+var builtin = map[string]bool{"vprintf": true, "malloc": true, "free": true, "__assertfail": true}
+
+// kindOf tells a fatbin from a bare LTO-IR container by its magic number.
+func kindOf(data []byte) int32 {
+	if strings.HasPrefix(string(data[:min(4, len(data))]), "\x50\xed\x55\xba") {
+		return inputFatbin
+	}
+	return inputLTOIR
+}
+
+func (l *library) readLog(handle uintptr, size func(uintptr, *uint64) int32, read func(uintptr, *byte) int32) string {
+	var n uint64
+	if code := size(handle, &n); code != 0 || n <= 1 {
+		return ""
+	}
+	text := make([]byte, n)
+	if code := read(handle, &text[0]); code != 0 {
+		return fmt.Sprintf("(the log cannot be read: error %d)", code)
+	}
+	return strings.TrimRight(string(text), "\x00")
+}

@@ -1,0 +1,75 @@
+// Package worker is warpld as a child process: it loads one compiler library,
+// makes its calls and writes down what it answered. Whatever the library does to
+// the process, the linker survives it.
+package worker
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/ebitengine/purego"
+	"github.com/warpld/warpld/internal/engine"
+	"github.com/warpld/warpld/internal/engine/jitlink"
+	"github.com/warpld/warpld/internal/engine/nvvm"
+	"github.com/warpld/warpld/internal/plan"
+)
+
+// Main does the job in the working directory and gives the exit code: zero
+// whenever there is an answer, even if the answer is that a call failed.
+func Main() int {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "worker:", err)
+		return 1
+	}
+	return 0
+}
+
+func run() error {
+	// The library owns the memory that counts; collecting ours is wasted work.
+	debug.SetGCPercent(-1)
+	text, err := os.ReadFile(engine.JobFile)
+	if err != nil {
+		return err
+	}
+	var job engine.Job
+	if err := json.Unmarshal(text, &job); err != nil {
+		return fmt.Errorf("%s: %w", engine.JobFile, err)
+	}
+	dieOfSignals()
+	var answer *engine.Answer
+	var ptx []byte
+	switch job.Engine {
+	case plan.NVVM:
+		answer, ptx, err = nvvm.Compile(&job)
+	case plan.JITLink:
+		answer, ptx, err = jitlink.Compile(&job)
+	default:
+		err = fmt.Errorf("no engine is called %q", job.Engine)
+	}
+	if err != nil {
+		return err
+	}
+	if text, err = json.Marshal(answer); err != nil {
+		return err
+	}
+	if err := os.WriteFile(engine.PTXFile, ptx, 0o600); err != nil {
+		return err
+	}
+	return os.WriteFile(engine.AnswerFile, text, 0o600)
+}
+
+// dieOfSignals takes Go's own handlers away, so that a crash in the library ends
+// the process with the signal itself and the linker can name it.
+func dieOfSignals() {
+	address, err := purego.Dlsym(purego.RTLD_DEFAULT, "signal")
+	if err != nil {
+		return // without it a crash is still noticed, only less well named
+	}
+	const defaultAction = 0
+	for _, s := range []syscall.Signal{syscall.SIGSEGV, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGILL, syscall.SIGABRT, syscall.SIGTERM} {
+		purego.SyscallN(address, uintptr(s), defaultAction)
+	}
+}

@@ -1,0 +1,50 @@
+package link
+
+import (
+	"fmt"
+
+	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/object"
+	"github.com/warpld/warpld/internal/object/elf64"
+)
+
+// machines are the values of -cpu-arch.
+var machines = map[string]elf64.Machine{
+	"AARCH64": elf64.AArch64, "ARMv7": elf64.ARM, "PPC64LE": elf64.PPC64,
+	"RISCV64": elf64.RISCV, "X86": elf64.I386, "X86_64": elf64.X8664,
+}
+
+// readInputs reads what the command line names. Every input that takes no part is
+// spoken of: the usual ones (host code, shared libraries) only when asked to,
+// those that somebody may have expected to be linked always.
+func (l *linker) readInputs() ([]*object.Object, error) {
+	o := l.options
+	objects, err := object.ReadAll(object.Inputs{
+		Files:       o.Inputs,
+		Libraries:   o.Libraries,
+		LibraryPath: o.LibraryPaths,
+		LTO:         o.LTO,
+		Machine:     machines[o.CPUArch],
+	}, l.hearReader)
+	for _, obj := range objects {
+		switch {
+		case obj.Ignored == "":
+		case obj.Kind != object.HostObject && obj.Kind != object.Unknown:
+			l.hold(&message.Message{Severity: message.Info, ID: "input-ignored", Origin: obj.Origin,
+				Text: fmt.Sprintf("'%s' is not linked: %s", obj.Origin, obj.Ignored)})
+		default:
+			l.say("%s is not linked: %s", obj.Origin, obj.Ignored)
+		}
+	}
+	return objects, err
+}
+
+// hearReader takes the reader's messages. A library without device code is the
+// rule: nvcc passes on all that the host needs.
+func (l *linker) hearReader(m *message.Message) {
+	if m.ID == "library-missing" || m.ID == "library-shared" {
+		l.say("%s", m.Text)
+		return
+	}
+	l.hold(m)
+}

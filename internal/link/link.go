@@ -1,0 +1,141 @@
+// Package link runs a link from the command line to the output files. Run is the
+// list of the phases; each one is in a package of its own.
+package link
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/warpld/warpld/internal/action/local"
+	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/object"
+	"github.com/warpld/warpld/internal/options"
+	"github.com/warpld/warpld/internal/plan"
+	"github.com/warpld/warpld/internal/toolkit"
+)
+
+// A Caller is the world that a link is started in.
+type Caller struct {
+	Self           string // warpld's executable
+	Origin         string // the path it was started by, which may lie in a shim
+	Stdout, Stderr io.Writer
+	Env            func(string) string
+	// Terminal says that Stderr is read by a person.
+	Terminal bool
+}
+
+// A linker is one link in progress.
+type linker struct {
+	Caller
+	log     *message.Log
+	options *options.Options
+	toolkit *toolkit.Toolkit
+	objects []*object.Object
+	plan    *plan.Plan
+	times   []phaseTime
+	// held back are messages that the vendor's nvlink prints too, until it is
+	// certain that it won't be asked.
+	held []*message.Message
+}
+
+// Run links as nvlink with these arguments would, and gives the exit code.
+func Run(ctx context.Context, c Caller, args []string) int {
+	l := &linker{Caller: c, log: message.NewLog(c.Stderr, message.Style{Terminal: c.Terminal})}
+	var err error
+	if l.options, err = options.Parse(args, c.Env("WARPLD_FLAGS"), os.ReadFile, l.hold); err == nil {
+		l.log.SetPolicy(policy(l.options))
+		err = l.link(ctx)
+	}
+	l.flush()
+	l.log.Fail(err)
+	return l.log.ExitCode()
+}
+
+// link is the phases in their order.
+func (l *linker) link(ctx context.Context) (err error) {
+	if l.options.Help {
+		_, err = io.WriteString(l.Stdout, options.Help(filepath.Base(l.Origin)))
+		return err
+	}
+	if l.toolkit, err = l.findToolkit(); err != nil {
+		return err
+	}
+	if reason := handedOverUnread(l.options); reason != "" {
+		return l.handOver(reason)
+	}
+	if err = l.options.Check(l.hold); err != nil {
+		return err
+	}
+	if l.objects, err = l.readInputs(); err != nil {
+		return err
+	}
+	l.plan, err = plan.Make(plan.Input{Options: l.options, Objects: l.objects, Release: l.release()})
+	l.held = append(l.held, l.plan.Messages...)
+	if err != nil {
+		return err
+	}
+	if len(l.plan.IR) > 0 {
+		if err = l.options.CheckCompile(l.hold); err != nil {
+			return err
+		}
+	}
+	if reason := handedOver(l.options, l.plan); reason != "" {
+		return l.handOver(reason)
+	}
+	runner, err := local.New(l.options.Own.TempDir, l.options.Own.Keep)
+	if err != nil {
+		return err
+	}
+	defer runner.Close()
+	l.explain()
+	result, err := l.build(ctx, runner, runtime.NumCPU())
+	if result != nil && result.handOver != "" {
+		runner.Close()
+		return l.handOver(result.handOver)
+	}
+	if timeErr := l.writeTimes(); err == nil {
+		err = timeErr
+	}
+	if err != nil {
+		return err
+	}
+	return l.writeOutputs(result)
+}
+
+func (l *linker) findToolkit() (*toolkit.Toolkit, error) {
+	return toolkit.Find(toolkit.Query{
+		NVVMPath: l.options.NVVMPath,
+		CUDA:     l.options.Own.CUDA,
+		Origin:   l.Origin,
+		Env:      l.Env,
+	})
+}
+
+// policy is what the command line says about messages.
+func policy(o *options.Options) message.Policy {
+	p := o.Messages
+	p.ToolName = o.ToolName
+	if o.ReportArch {
+		p.Suffix = fmt.Sprintf(" (target: %s)", o.Arch)
+	}
+	return p
+}
+
+// release tells the plan whose nvlink we stand in for.
+func (l *linker) release() plan.Release {
+	return plan.Release{Major: l.toolkit.Version.Major, Minor: l.toolkit.Version.Minor}
+}
+
+func (l *linker) hold(m *message.Message) { l.held = append(l.held, m) }
+
+// flush prints what was held back.
+func (l *linker) flush() {
+	for _, m := range l.held {
+		l.log.Report(m)
+	}
+	l.held = nil
+}

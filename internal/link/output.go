@@ -1,0 +1,115 @@
+package link
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/warpld/warpld/internal/message"
+)
+
+// writeOutputs puts the results where the command line wants them. All that can
+// fail has been done: a link that fails leaves no output.
+func (l *linker) writeOutputs(b *built) error {
+	r, err := os.Open(b.output.Path)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if err := replaceFile(l.options.Output, r); err != nil || l.options.EmitPTX {
+		return err
+	}
+	return l.writeRegistration()
+}
+
+// writeRegistration leaves a file that exists as it is: nvcc links for one
+// architecture after the other with the same file, and the first one fills it.
+func (l *linker) writeRegistration() error {
+	path := l.options.RegisterLinkBinaries
+	if path == "" {
+		return nil
+	}
+	if _, err := os.Stat(path); err == nil {
+		l.say("%s exists and is left as it is", path)
+		return nil
+	}
+	return replaceFile(path, strings.NewReader(registration(l.plan.Register)))
+}
+
+// registration is the text that nvcc compiles into the host program: the ids of
+// the objects whose device code was linked.
+func registration(ids []string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "#define NUM_PRELINKED_OBJECTS %d\n", len(ids))
+	for _, id := range ids {
+		fmt.Fprintf(&b, "DEFINE_REGISTER_FUNC(%s)\n", id)
+	}
+	return b.String()
+}
+
+// replaceFile writes a file under another name and moves it into place, so that
+// nobody ever sees a part of it. What is no regular file, such as /dev/null, is
+// written to.
+func replaceFile(path string, content io.Reader) error {
+	if resolved, err := filepath.EvalSymlinks(path); err == nil {
+		path = resolved
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return cannotWrite("Could not open output file", path, writeTo(path, os.O_WRONLY, content))
+	}
+	temporary := fmt.Sprintf("%s.warpld-%d", path, os.Getpid())
+	err := writeTo(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, content)
+	if err == nil {
+		err = os.Rename(temporary, path)
+	}
+	if err != nil {
+		os.Remove(temporary)
+	}
+	return cannotWrite("Could not open output file", path, err)
+}
+
+func writeTo(path string, flag int, content io.Reader) error {
+	f, err := os.OpenFile(path, flag, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, content)
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+// cannotWrite is the error in nvlink's words.
+func cannotWrite(what, path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &message.Message{Severity: message.Fatal, ID: "output", Text: fmt.Sprintf("%s '%s'", what, path),
+		Notes: []string{err.Error()}, Hint: "check that the directory exists and can be written to", Cause: err}
+}
+
+const timeHeader = "source file name , phase name , phase input files , phase output file , arch , tool, metric , unit\n"
+
+// writeTimes appends to the table of -time, which begins with its header.
+func (l *linker) writeTimes() error {
+	path := l.options.TimeFile
+	if path == "" {
+		return nil
+	}
+	var rows strings.Builder
+	for _, t := range l.times {
+		fmt.Fprintf(&rows, "%s , %s ,  , %s , %s , nvlink , %.4f , ms\n", t.from, t.phase, t.to, l.options.Arch, float64(t.wall.Microseconds())/1000)
+	}
+	if path == "-" {
+		_, err := io.WriteString(l.Stdout, timeHeader+rows.String())
+		return err
+	}
+	header := timeHeader
+	if info, err := os.Stat(path); err == nil && info.Size() > 0 {
+		header = ""
+	}
+	return cannotWrite("Cannot open file", path, writeTo(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, strings.NewReader(header+rows.String())))
+}

@@ -1,0 +1,69 @@
+package link
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/warpld/warpld/internal/action"
+	"github.com/warpld/warpld/internal/message"
+)
+
+// say prints a line for --warpld-verbose.
+func (l *linker) say(format string, args ...any) {
+	if l.options.Own.Verbose {
+		l.log.Report(&message.Message{Severity: message.Info, ID: "verbose", Tool: "warpld", Text: fmt.Sprintf(format, args...)})
+	}
+}
+
+// explain says what was planned and why.
+func (l *linker) explain() {
+	l.say("toolkit %s in %s", l.toolkit.Version, l.toolkit.Root)
+	for _, r := range l.plan.Reasons {
+		l.say("%s", strings.TrimSpace(r.Rule+" "+r.Origin.String()))
+	}
+	l.say("mode %s, engine %s: %s", l.plan.Mode, l.plan.Engine, l.plan.EngineReason)
+}
+
+// watched tells of each action as it ends.
+type watched struct {
+	action.Runner
+	l *linker
+}
+
+func (l *linker) watch(r action.Runner) action.Runner {
+	if !l.options.Own.Verbose {
+		return r
+	}
+	return watched{r, l}
+}
+
+func (w watched) Run(ctx context.Context, a *action.Action) (*action.Result, error) {
+	key, err := a.Key()
+	if err != nil {
+		return nil, err
+	}
+	w.l.say("%s %s: %s %s", a.Label, key.Hash[:12], a.Tool.Path, strings.Join(a.Args, " "))
+	result, err := w.Runner.Run(ctx, a)
+	if err == nil {
+		u := result.Usage
+		w.l.say("%s %s: %v wall, %v CPU, %d MB", a.Label, key.Hash[:12], u.Wall.Round(time.Millisecond), u.CPU.Round(time.Millisecond), u.Memory>>20)
+	}
+	return result, err
+}
+
+// workerEnv is the environment of the tools: empty, but for variables that tests
+// ask to pass on by naming them in WARPLD_WORKER_ENV.
+func (l *linker) workerEnv() []string {
+	var env []string
+	for name := range strings.SplitSeq(l.Env("WARPLD_WORKER_ENV"), ",") {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	slices.Sort(env)
+	return env
+}

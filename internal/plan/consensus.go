@@ -1,0 +1,174 @@
+package plan
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/options"
+)
+
+// A State is what the modules say about one option, all taken together.
+type State uint8
+
+const (
+	Unseen   State = iota // no module was asked
+	Absent                // none has it
+	Present               // all have it, with one value
+	Mixed                 // some have it, with one value
+	Conflict              // there are several values
+)
+
+// A Said is what one module says.
+type Said struct {
+	Origin message.Origin
+	Value  int
+	Given  bool
+}
+
+// An Opinion is the consensus on one option.
+type Opinion struct {
+	State State
+	Value int
+	Said  []Said
+}
+
+// hear takes in what one more module says.
+func (o *Opinion) hear(s Said) {
+	o.Said = append(o.Said, s)
+	switch {
+	case !s.Given && o.State == Unseen:
+		o.State = Absent
+	case !s.Given && o.State == Present:
+		o.State = Mixed
+	case !s.Given || o.State == Conflict:
+	case o.State == Unseen:
+		o.State, o.Value = Present, s.Value
+	case o.State == Absent:
+		o.State, o.Value = Mixed, s.Value
+	case o.Value != s.Value:
+		o.State = Conflict
+	}
+}
+
+// known says whether the modules settled on a value.
+func (o *Opinion) known() bool { return o.State == Present || o.State == Mixed }
+
+// or gives the value that the modules settled on, else the default.
+func (o *Opinion) or(value int) int {
+	if o.known() {
+		return o.Value
+	}
+	return value
+}
+
+// Agreed is the consensus on each option that LTO-IR carries with it.
+type Agreed struct {
+	LineInfo, InlineInfo, MaxReg, FTZ, PrecDiv, PrecSqrt, FMAD, SplitCompile Opinion
+}
+
+// A tracked option is looked for in the text that nvcc left beside the IR.
+type tracked struct {
+	opinion func(*Agreed) *Opinion
+	mark    string // as in that text; what follows is the value
+	name    string // as in messages
+	valued  bool
+}
+
+// all is in the order in which nvlink complains.
+var all = []tracked{
+	{func(a *Agreed) *Opinion { return &a.LineInfo }, "-generate-line-info", "-lineinfo", false},
+	{func(a *Agreed) *Opinion { return &a.InlineInfo }, "-inline-info", "-inline-info", false},
+	{func(a *Agreed) *Opinion { return &a.MaxReg }, "-maxreg ", "-maxrregcount", true},
+	{func(a *Agreed) *Opinion { return &a.FTZ }, "-ftz=", "-ftz", true},
+	{func(a *Agreed) *Opinion { return &a.PrecDiv }, "-prec_div=", "-prec-div", true},
+	{func(a *Agreed) *Opinion { return &a.PrecSqrt }, "-prec_sqrt=", "-prec-sqrt", true},
+	{func(a *Agreed) *Opinion { return &a.FMAD }, "-fmad=", "-fmad", true},
+	{func(a *Agreed) *Opinion { return &a.SplitCompile }, "-split-compile ", "-split-compile", true},
+}
+
+// in reads the option out of a module's text as nvlink does: the first place where
+// the mark stands, even inside a longer word, and the number after it.
+func (t tracked) in(text string) (value int, given bool) {
+	_, rest, given := strings.Cut(text, t.mark)
+	if !given || !t.valued {
+		return 0, given
+	}
+	rest = strings.TrimLeft(rest, " \t")
+	digits := rest
+	if end := strings.IndexFunc(strings.TrimPrefix(rest, "-"), func(r rune) bool { return r < '0' || r > '9' }); end >= 0 {
+		digits = rest[:len(rest)-len(strings.TrimPrefix(rest, "-"))+end]
+	}
+	value, _ = strconv.Atoi(digits)
+	return value, true
+}
+
+// agree hears all modules and complains as nvlink does: in silence, with an info,
+// or with a fatal that ends the link before anything is compiled.
+func (p *Plan) agree(o *options.Options) (Agreed, error) {
+	var a Agreed
+	for _, piece := range p.IR {
+		if !piece.carriesOptions() {
+			continue
+		}
+		for _, t := range all {
+			value, given := t.in(piece.Module.Options)
+			t.opinion(&a).hear(Said{piece.Object.Origin, value, given})
+		}
+	}
+	for _, t := range all {
+		op := t.opinion(&a)
+		overruled := t.name == "-maxrregcount" && o.MaxRegCount != nil && *o.MaxRegCount > 0
+		switch {
+		case overruled:
+		case op.State == Conflict:
+			return a, t.conflict(op)
+		case op.State == Mixed && (t.name == "-maxrregcount" || t.name == "-lineinfo"):
+			p.Messages = append(p.Messages, t.mixed(op))
+		}
+	}
+	return a, nil
+}
+
+func (t tracked) conflict(op *Opinion) *message.Message {
+	m := &message.Message{Severity: message.Fatal, ID: "option-conflict",
+		Text: fmt.Sprintf("Cicc option values for '%s' do not match", t.name),
+		Hint: fmt.Sprintf("compile all objects with the same %s", t.name)}
+	if t.name == "-maxrregcount" {
+		m.Hint += ", or give -maxrregcount to the link"
+	}
+	m.Notes = op.disagreement(t.name)
+	return m
+}
+
+func (t tracked) mixed(op *Opinion) *message.Message {
+	all := t.name
+	if t.valued {
+		all += "=" + strconv.Itoa(op.Value)
+	}
+	return &message.Message{Severity: message.Info, ID: "option-mixed",
+		Text:  fmt.Sprintf("Some objects do not have '%s' specified but others do; will build everything with '%s'", t.name, all),
+		Notes: op.disagreement(t.name)}
+}
+
+// disagreement names the first objects of each opinion.
+func (o *Opinion) disagreement(name string) []string {
+	var order []string
+	who := map[string][]string{}
+	for _, s := range o.Said {
+		what := "without " + name
+		if s.Given {
+			what = fmt.Sprintf("with %s=%d", name, s.Value)
+		}
+		if who[what] == nil {
+			order = append(order, what)
+		}
+		who[what] = append(who[what], s.Origin.String())
+	}
+	var notes []string
+	for _, what := range order {
+		notes = append(notes, what+": "+message.FirstFew(who[what]))
+	}
+	return notes
+}

@@ -1,0 +1,102 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/object"
+	"github.com/warpld/warpld/internal/options"
+)
+
+// A choice is what the walk over the inputs found.
+type choice struct {
+	// host lists the objects of the host compiler that have device code, also those
+	// without code for the target: they speak of host references all the same.
+	host []*object.Object
+	// registered is what the registration file will list, in link order.
+	registered []*object.Object
+	// deviceC: native code takes part, so functions may be undefined in the IR.
+	deviceC bool
+	// forcePartial: nothing may be removed or made local for the host's sake.
+	forcePartial bool
+	notFound     []string
+}
+
+// choose walks over the inputs in link order and takes of each the code that is
+// best for the target.
+func (p *Plan) choose(in Input) (*choice, error) {
+	o := in.Options
+	c := &choice{forcePartial: o.LTO && (o.Relocatable || o.ForcePartial)}
+	c.deviceC = c.forcePartial
+	target := object.Target{Arch: object.Arch{Number: o.Arch.Number, Suffix: o.Arch.Suffix}, LTO: o.LTO, Toolkit: in.Release.number()}
+	for _, obj := range in.Objects {
+		if len(obj.Modules) == 0 {
+			continue
+		}
+		module, found := obj.Choose(target)
+		switch {
+		case o.LTO && isDeviceRuntime(obj) && found && module.Kind != object.NVVM && len(c.host) == 0:
+			// nvlink doesn't even look at the device runtime before it has seen an
+			// object that could need it.
+			continue
+		case !found:
+			p.notFound(o, c, obj)
+		case module.Kind == object.NVVM:
+			p.IR = append(p.IR, Piece{obj, module})
+		default:
+			p.native(o, c, Piece{obj, module})
+		}
+		if obj.Kind == object.HostObject {
+			c.host = append(c.host, obj)
+		}
+		if obj.RegisterID != "" {
+			c.registered = append(c.registered, obj)
+		}
+	}
+	return c, nil
+}
+
+// native takes in code that is compiled already.
+func (p *Plan) native(o *options.Options, c *choice, piece Piece) {
+	p.Native = append(p.Native, piece)
+	if !o.LTO {
+		return
+	}
+	c.deviceC = true
+	if isDeviceRuntime(piece.Object) {
+		p.because("the device runtime is in the link, so the engine decides whether the program is closed", piece.Object.Origin)
+		return
+	}
+	c.forcePartial = true
+	p.Messages = append(p.Messages, &message.Message{Severity: message.Info, ID: "partial-lto", Origin: piece.Object.Origin,
+		Text: fmt.Sprintf("requested LTO but '%s' not built for LTO so doing partial LTO", piece.Object.Origin),
+		Hint: "compile it with -dlto to have the whole program optimized"})
+	p.because("native code takes part", piece.Object.Origin)
+}
+
+func (p *Plan) notFound(o *options.Options, c *choice, obj *object.Object) {
+	var has []string
+	for i := range obj.Modules {
+		has = append(has, obj.Modules[i].String())
+	}
+	c.notFound = append(c.notFound, fmt.Sprintf("%s has %s", obj.Origin, message.FirstFew(has)))
+	if o.SuppressArchWarning {
+		return
+	}
+	p.Messages = append(p.Messages, &message.Message{Severity: message.Warning, ID: "arch-not-found", Origin: obj.Origin,
+		Text:  fmt.Sprintf("SM Arch ('%s') not found in '%s'", o.Arch, obj.Origin),
+		Notes: []string{"it has " + message.FirstFew(has)}, Hint: fmt.Sprintf("compile it for %s as well", o.Arch)})
+}
+
+// whyNoIR tells what the inputs have instead.
+func (c *choice) whyNoIR() []string { return c.notFound }
+
+// isDeviceRuntime is nvlink's test for libcudadevrt: by name.
+func isDeviceRuntime(obj *object.Object) bool {
+	return strings.Contains(obj.Origin.String(), "cudadevrt")
+}
+
+// carriesOptions says whether the module has a say in the consensus: bare LTO-IR
+// has nowhere to keep options.
+func (piece Piece) carriesOptions() bool { return piece.Object.Kind != object.LTOIR }

@@ -1,0 +1,119 @@
+// Package plan decides what a link will do, and why, before anything is done. It
+// is a pure function of the options and of what the inputs hold: it opens no
+// file and starts no process, so every rule can be tested as a table.
+package plan
+
+import (
+	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/object"
+	"github.com/warpld/warpld/internal/options"
+)
+
+// An Input is all that a plan depends on.
+type Input struct {
+	Options *options.Options
+	Objects []*object.Object // in link order
+	Release Release
+}
+
+// A Release is the version of the toolkit whose nvlink we stand in for; releases
+// differ in what they pass on.
+type Release struct{ Major, Minor int }
+
+// number is the form in which cubins record a release: 130 for 13.0.
+func (r Release) number() int { return r.Major*10 + r.Minor }
+
+// keepsArchSuffix says whether nvlink of this release tells libnvvm and ptxas of
+// the letter in sm_100a and sm_100f. 13.0 tells only ptxas, and only of the 'a'.
+func (r Release) keepsArchSuffix() bool { return r != Release{13, 0} }
+
+// A Mode is how device code becomes one cubin.
+type Mode string
+
+const (
+	// Whole: all code is optimized as one closed program, and ptxas's output is
+	// the result. The engine may still answer that the program is not closed; then
+	// the link goes on as in Partial.
+	Whole Mode = "whole"
+	// Partial: the LTO part is optimized on its own and linked with native code.
+	Partial Mode = "partial"
+	// Relocatable: as Partial, but the result is to be linked again (-r).
+	Relocatable Mode = "relocatable"
+	// Plain: there is nothing to optimize, only native code to link.
+	Plain Mode = "plain"
+)
+
+// A Reason is one rule that applied, and the input that made it apply.
+type Reason struct {
+	Rule   string
+	Origin message.Origin
+}
+
+// A Piece is the module of an object that takes part in the link.
+type Piece struct {
+	Object *object.Object
+	Module *object.Module
+}
+
+// A Plan is what will be done.
+type Plan struct {
+	Mode    Mode
+	Reasons []Reason
+	// IR is the code to optimize and Native the code that is ready, in link order.
+	IR     []Piece
+	Native []Piece
+	// Agreed is the consensus of the compile options that the IR carries.
+	Agreed Agreed
+	Engine Engine
+	// EngineReason says why that engine.
+	EngineReason string
+	// Compile is the option vector for libnvvm.
+	Compile []string
+	// Assemble is ptxas's command line, without -c and file names.
+	Assemble []string
+	// Register lists the ids for the registration file.
+	Register []string
+	// Messages were found on the way, in nvlink's order.
+	Messages []*message.Message
+}
+
+// Make plans a link. The error, if any, is what nvlink says in the case.
+func Make(in Input) (*Plan, error) {
+	p := &Plan{}
+	chosen, err := p.choose(in)
+	if err != nil {
+		return p, err
+	}
+	o := in.Options
+	if !o.LTO || len(p.IR) == 0 {
+		p.plain(o, chosen)
+		return p, nil
+	}
+	p.decideMode(o, chosen)
+	if p.Agreed, err = p.agree(o); err != nil {
+		return p, err
+	}
+	p.chooseEngine(o)
+	p.Compile = compileOptions(in, p, chosen)
+	p.Assemble = assembleArguments(in, p)
+	p.Register = registerIDs(p, chosen)
+	return p, nil
+}
+
+// plain is the plan of a link without anything to optimize.
+func (p *Plan) plain(o *options.Options, chosen *choice) {
+	p.Mode = Plain
+	if !o.LTO {
+		p.Reasons = append(p.Reasons, Reason{Rule: "link-time optimization was not asked for"})
+		return
+	}
+	p.Reasons = append(p.Reasons, Reason{Rule: "no input has LTO-IR for the target"})
+	p.Messages = append(p.Messages, &message.Message{Severity: message.Warning, ID: "no-lto-objects",
+		Text:  "Ignoring -dlto option because no LTO objects found",
+		Notes: chosen.whyNoIR(),
+		Hint:  "compile with -dlto, or with -gencode arch=compute_NN,code=lto_NN for an NN not above the target"})
+}
+
+func (p *Plan) because(rule string, origin message.Origin) {
+	p.Reasons = append(p.Reasons, Reason{rule, origin})
+}
