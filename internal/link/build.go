@@ -1,77 +1,199 @@
 package link
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/warpld/warpld/internal/action"
 	"github.com/warpld/warpld/internal/engine"
+	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/object"
 	"github.com/warpld/warpld/internal/plan"
 )
 
-// A built is what the actions gave.
-type built struct {
-	output action.Content // the cubin, or the PTX with -emit-ptx
-	// handOver says why the vendor's nvlink must do this link after all.
-	handOver string
+// A build is the graph of actions and what they have given so far.
+type build struct {
+	*linker
+	graph action.Graph
+	tools engine.Tools
+
+	// native are the assemblies of native code that exists as PTX only; shards are
+	// those of the optimized part.
+	native []*assembly
+	shards []*assembly
+
+	output     action.Content // the cubin, or the PTX with -emit-ptx
+	whole      bool           // output is of a whole program
+	registered []string       // what the merger says is in output
+}
+
+// An assembly is one run of ptxas.
+type assembly struct {
+	piece     *plan.Piece // of native code; nil: the optimized part
+	ptx       action.Content
+	arguments []string
+	step      *action.Step
+	cubin     action.Content
+	said      []*message.Message
 }
 
 // build makes the graph of actions and runs it.
-func (l *linker) build(ctx context.Context, r action.Runner, parallel int) (*built, error) {
-	tools, err := l.tools()
-	if err != nil {
+func (l *linker) build(ctx context.Context, r action.Runner, parallel int) (*build, error) {
+	b := &build{linker: l}
+	var err error
+	if b.tools, err = l.tools(); err != nil {
 		return nil, err
 	}
-	modules := l.modules()
-	var g action.Graph
-	out := &built{}
-	g.Add(&action.Step{
-		Make: func() (*action.Action, error) {
-			return engine.Compile(l.plan.Engine, tools, modules, l.plan.EngineOptions())
-		},
-		Done: func(result *action.Result) error {
-			return l.compiled(&g, tools, modules, result, out)
-		},
-	})
-	if err := g.Run(ctx, l.watch(r), parallel); err != nil {
-		return out, err
+	for i := range l.plan.Native {
+		if piece := &l.plan.Native[i]; piece.Module.Kind == object.PTX && !l.options.EmitPTX {
+			b.native = append(b.native, b.assembleNative(piece))
+		}
 	}
-	return out, nil
+	if len(l.plan.IR) > 0 {
+		b.compile()
+	} else {
+		b.merge()
+	}
+	return b, b.graph.Run(ctx, l.watch(r), parallel)
 }
 
-// compiled goes on from the PTX.
-func (l *linker) compiled(g *action.Graph, t engine.Tools, modules []engine.Module, r *action.Result, out *built) error {
-	outcome, err := engine.Judge(l.plan.Engine, modules, r)
+// compile adds the step from IR to PTX; what follows depends on its answer.
+func (b *build) compile() {
+	modules := b.modules()
+	b.graph.Add(&action.Step{
+		Make: func() (*action.Action, error) {
+			return engine.Compile(b.plan.Engine, b.tools, modules, b.plan.EngineOptions())
+		},
+		Done: func(r *action.Result) error {
+			outcome, err := engine.Judge(b.plan.Engine, modules, r)
+			if err != nil {
+				return err
+			}
+			b.took("cicc", "lto.nvvm", "lto.ptx", r.Usage.Wall)
+			if outcome.Log != nil {
+				b.log.Report(outcome.Log)
+			}
+			return b.compiled(outcome)
+		},
+	})
+}
+
+// compiled goes on from the PTX: to the end, to one assembly, or to a merge.
+func (b *build) compiled(o *engine.Outcome) error {
+	if b.options.EmitPTX {
+		b.output = o.PTX
+		return nil
+	}
+	texts, err := shardsOf(o)
 	if err != nil {
 		return err
 	}
-	if out.handOver = l.afterCompile(outcome); out.handOver != "" {
+	b.whole = len(texts) == 1 && b.plan.Mode == plan.Whole && (!o.Relocatable || b.options.ForceWhole)
+	b.say("%s", whyMerge(b, o))
+	if b.whole {
+		b.assemble(&assembly{ptx: texts[0], arguments: b.plan.Assemble}, func(a *assembly) {
+			b.reportAll(a)
+			b.output = a.cubin
+		})
 		return nil
 	}
-	l.flush()
-	l.took("cicc", "lto.nvvm", "lto.ptx", r.Usage.Wall)
-	if outcome.Log != nil {
-		l.log.Report(outcome.Log)
+	for _, text := range texts {
+		b.shards = append(b.shards, b.assemble(&assembly{ptx: text, arguments: relocatable(b.plan.Assemble)}, nil))
 	}
-	if l.options.EmitPTX {
-		out.output = outcome.PTX
-		return nil
-	}
-	g.Add(&action.Step{
-		Make: func() (*action.Action, error) { return engine.Assemble(t, outcome.PTX, l.plan.Assemble), nil },
-		Done: func(r *action.Result) error { return l.assembled(r, out) },
-	})
+	b.merge()
 	return nil
 }
 
-func (l *linker) assembled(r *action.Result, out *built) error {
-	l.took("ptxas", "lto.ptx", "lto.cubin", r.Usage.Wall)
-	cubin, said, err := engine.JudgeAssembly(r)
-	for _, m := range said {
-		l.log.Report(m)
+func whyMerge(b *build, o *engine.Outcome) string {
+	switch {
+	case b.whole:
+		return "the program is closed: ptxas makes the result"
+	case len(o.Shards) > 1:
+		return fmt.Sprintf("the program comes in %d shards, which are merged", len(o.Shards))
+	case b.plan.Mode == plan.Whole:
+		return "the program is not closed: its missing functions are sought in native code"
 	}
-	out.output = cubin
-	return err
+	return "the optimized part is merged with the rest"
+}
+
+// shardsOf gives the PTX texts of an outcome. Shards come in the order in which
+// threads finished; they are put in the order of their contents, so that the same
+// program gives the same cubin.
+func shardsOf(o *engine.Outcome) ([]action.Content, error) {
+	if len(o.Shards) <= 1 {
+		return []action.Content{o.PTX}, nil
+	}
+	text, err := o.PTX.Read()
+	if err != nil {
+		return nil, err
+	}
+	var parts [][]byte
+	for i, size := range o.Shards {
+		if size < 0 || size > int64(len(text)) {
+			return nil, fmt.Errorf("shard %d of %d has %d bytes, but %d are left", i, len(o.Shards), size, len(text))
+		}
+		parts = append(parts, text[:size])
+		text = text[size:]
+	}
+	slices.SortFunc(parts, bytes.Compare)
+	var contents []action.Content
+	for _, p := range parts {
+		contents = append(contents, action.Bytes(p))
+	}
+	return contents, nil
+}
+
+// assembleNative compiles native code that exists as PTX only, with the options
+// that it was made with and those of the link.
+func (b *build) assembleNative(piece *plan.Piece) *assembly {
+	return b.assemble(&assembly{
+		piece:     piece,
+		ptx:       action.Content{Load: func() ([]byte, error) { return textOf(piece.Module) }},
+		arguments: relocatable(append(strings.Fields(piece.Module.Options), b.plan.Assemble...)),
+	}, nil)
+}
+
+// textOf is PTX without the NULs that may follow it in a fat binary, at which ptxas
+// stumbles.
+func textOf(m *object.Module) ([]byte, error) {
+	text, err := m.Data()
+	return bytes.TrimRight(text, "\x00"), err
+}
+
+// assemble adds the step for an assembly. What ptxas says is kept, so that it can
+// be reported in an order that doesn't depend on which step ends first.
+func (b *build) assemble(a *assembly, then func(*assembly)) *assembly {
+	a.step = b.graph.Add(&action.Step{
+		Make: func() (*action.Action, error) { return engine.Assemble(b.tools, a.ptx, a.arguments), nil },
+		Done: func(r *action.Result) (err error) {
+			b.took("ptxas", "lto.ptx", "lto.cubin", r.Usage.Wall)
+			if a.cubin, a.said, err = engine.JudgeAssembly(r); err == nil && then != nil {
+				then(a)
+			}
+			return err
+		},
+	})
+	return a
+}
+
+// relocatable adds ptxas's option for code that is linked further.
+func relocatable(arguments []string) []string {
+	if slices.Contains(arguments, "-c") || slices.Contains(arguments, "--compile-only") {
+		return arguments
+	}
+	return append([]string{"-c"}, arguments...)
+}
+
+func (b *build) reportAll(assemblies ...*assembly) {
+	for _, a := range assemblies {
+		for _, m := range a.said {
+			b.log.Report(m)
+		}
+	}
 }
 
 // modules are the plan's, in the form that its engine reads.
@@ -87,12 +209,14 @@ func (l *linker) modules() []engine.Module {
 	return modules
 }
 
-// tools are those of the user's toolkit.
+// tools are those of the user's toolkit, as far as this link may need them.
 func (l *linker) tools() (t engine.Tools, err error) {
 	t = engine.Tools{Self: l.Self, Env: l.workerEnv(), Limit: l.options.Own.TimeLimit}
-	if l.plan.Engine == plan.JITLink {
+	switch {
+	case len(l.plan.IR) == 0:
+	case l.plan.Engine == plan.JITLink:
 		t.Library, err = l.toolkit.NeedJitLink()
-	} else {
+	default:
 		t.Library, err = l.toolkit.NeedNVVM()
 	}
 	if err != nil || l.options.EmitPTX {
@@ -108,6 +232,14 @@ type phaseTime struct {
 	wall            time.Duration
 }
 
+// took adds to a row of -time; all runs of a tool share one.
 func (l *linker) took(phase, from, to string, wall time.Duration) {
-	l.times = append(l.times, phaseTime{phase, from, to, wall})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := slices.IndexFunc(l.times, func(t phaseTime) bool { return t.phase == phase })
+	if at < 0 {
+		at = len(l.times)
+		l.times = append(l.times, phaseTime{phase, from, to, 0})
+	}
+	l.times[at].wall += wall
 }

@@ -30,7 +30,7 @@ func (l *linker) readInputs() ([]*object.Object, error) {
 		switch {
 		case obj.Ignored == "":
 		case obj.Kind != object.HostObject && obj.Kind != object.Unknown:
-			l.hold(&message.Message{Severity: message.Info, ID: "input-ignored", Origin: obj.Origin,
+			l.log.Report(&message.Message{Severity: message.Info, ID: "input-ignored", Origin: obj.Origin,
 				Text: fmt.Sprintf("'%s' is not linked: %s", obj.Origin, obj.Ignored)})
 		default:
 			l.say("%s is not linked: %s", obj.Origin, obj.Ignored)
@@ -46,5 +46,5 @@ func (l *linker) hearReader(m *message.Message) {
 		l.say("%s", m.Text)
 		return
 	}
-	l.hold(m)
+	l.log.Report(m)
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 
 	"github.com/warpld/warpld/internal/action/local"
 	"github.com/warpld/warpld/internal/message"
@@ -36,9 +37,10 @@ type linker struct {
 	toolkit *toolkit.Toolkit
 	objects []*object.Object
 	plan    *plan.Plan
+	mu      sync.Mutex
 	times   []phaseTime
-	// held back are messages that the vendor's nvlink prints too, until it is
-	// certain that it won't be asked.
+	// held are messages about the command line, which the vendor's nvlink would
+	// print too, until it is certain that it won't be asked.
 	held []*message.Message
 }
 
@@ -64,27 +66,27 @@ func (l *linker) link(ctx context.Context) (err error) {
 	if l.toolkit, err = l.findToolkit(); err != nil {
 		return err
 	}
-	if reason := handedOverUnread(l.options); reason != "" {
+	if reason := handedOver(l.options); reason != "" {
 		return l.handOver(reason)
 	}
-	if err = l.options.Check(l.hold); err != nil {
+	l.flush()
+	if err = l.options.Check(l.log.Report); err != nil {
 		return err
 	}
 	if l.objects, err = l.readInputs(); err != nil {
 		return err
 	}
 	l.plan, err = plan.Make(plan.Input{Options: l.options, Objects: l.objects, Release: l.release()})
-	l.held = append(l.held, l.plan.Messages...)
+	for _, m := range l.plan.Messages {
+		l.log.Report(m)
+	}
 	if err != nil {
 		return err
 	}
 	if len(l.plan.IR) > 0 {
-		if err = l.options.CheckCompile(l.hold); err != nil {
+		if err = l.options.CheckCompile(l.log.Report); err != nil {
 			return err
 		}
-	}
-	if reason := handedOver(l.options, l.plan); reason != "" {
-		return l.handOver(reason)
 	}
 	runner, err := local.New(l.options.Own.TempDir, l.options.Own.Keep)
 	if err != nil {
@@ -93,10 +95,6 @@ func (l *linker) link(ctx context.Context) (err error) {
 	defer runner.Close()
 	l.explain()
 	result, err := l.build(ctx, runner, runtime.NumCPU())
-	if result != nil && result.handOver != "" {
-		runner.Close()
-		return l.handOver(result.handOver)
-	}
 	if timeErr := l.writeTimes(); err == nil {
 		err = timeErr
 	}

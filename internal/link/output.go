@@ -12,7 +12,7 @@ import (
 
 // writeOutputs puts the results where the command line wants them. All that can
 // fail has been done: a link that fails leaves no output.
-func (l *linker) writeOutputs(b *built) error {
+func (l *linker) writeOutputs(b *build) error {
 	r, err := os.Open(b.output.Path)
 	if err != nil {
 		return err
@@ -21,12 +21,12 @@ func (l *linker) writeOutputs(b *built) error {
 	if err := replaceFile(l.options.Output, r); err != nil || l.options.EmitPTX {
 		return err
 	}
-	return l.writeRegistration()
+	return l.writeRegistration(l.plan.RegisterIDs(b.whole, b.registered))
 }
 
 // writeRegistration leaves a file that exists as it is: nvcc links for one
 // architecture after the other with the same file, and the first one fills it.
-func (l *linker) writeRegistration() error {
+func (l *linker) writeRegistration(ids []string) error {
 	path := l.options.RegisterLinkBinaries
 	if path == "" {
 		return nil
@@ -35,7 +35,7 @@ func (l *linker) writeRegistration() error {
 		l.say("%s exists and is left as it is", path)
 		return nil
 	}
-	return replaceFile(path, strings.NewReader(registration(l.plan.Register)))
+	return replaceFile(path, strings.NewReader(registration(ids)))
 }
 
 // registration is the text that nvcc compiles into the host program: the ids of

@@ -51,7 +51,7 @@ func (l *Log) SetPolicy(p Policy) {
 func (l *Log) Report(m *Message) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	ours := m.Tool == "" // -w and the like are about the linker's messages, not ptxas's
+	ours := m.Tool == "" && !m.Verbatim // -w and the like are about the linker's messages, not ptxas's
 	switch {
 	case ours && m.Severity == Info && l.policy.NoInfos && !alwaysShown[m.ID],
 		ours && m.Severity == Warning && l.policy.NoWarnings && !l.policy.WarningsAsErrors && !alwaysShown[m.ID]:
@@ -63,7 +63,9 @@ func (l *Log) Report(m *Message) {
 	}
 	l.all = append(l.all, m)
 	shown := *m
-	shown.Text += l.policy.Suffix
+	if !m.Verbatim {
+		shown.Text += l.policy.Suffix
+	}
 	if ours && l.policy.ToolName != "" {
 		shown.Tool = l.policy.ToolName
 	}

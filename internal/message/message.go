@@ -47,6 +47,9 @@ type Message struct {
 	ID string
 	// Tool is who speaks: "nvlink" when empty, else "ptxas" or another engine.
 	Tool string
+	// Verbatim says that Text is not a message but a tool's own output, to be
+	// printed as it is.
+	Verbatim bool
 	// Text is one line in the words nvlink has for the case, where it has some.
 	Text string
 	// Origin is the input that brought the problem in, if one did.

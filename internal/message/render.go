@@ -24,6 +24,9 @@ var colours = [...]string{Info: "\x1b[36m", Warning: "\x1b[33m", Error: "\x1b[31
 
 // Render gives the message as text, with a newline at the end.
 func (s Style) Render(m *Message) string {
+	if m.Verbatim {
+		return m.Text + "\n"
+	}
 	tool := m.Tool
 	if tool == "" {
 		tool = "nvlink"

@@ -29,7 +29,7 @@ func hostReferenceOptions(o *options.Options, chosen *choice) []string {
 		}
 		for _, l := range referenceLists(obj.HostRefs) {
 			for j := len(l.patterns) - 1; j >= 0; j-- {
-				launches = launches || l.kernels && !isDeviceRuntime(obj)
+				launches = launches || l.kernels && !IsDeviceRuntime(obj)
 				if name := l.option + "=" + l.patterns[j]; !seen[name] {
 					seen[name] = true
 					lists[l.option] = append(lists[l.option], l.patterns[j])

@@ -14,8 +14,10 @@ type choice struct {
 	// host lists the objects of the host compiler that have device code, also those
 	// without code for the target: they speak of host references all the same.
 	host []*object.Object
-	// registered is what the registration file will list, in link order.
-	registered []*object.Object
+	// registered is what the registration file may list, in link order, and
+	// linkedBefore what earlier device links have put into it.
+	registered   []*object.Object
+	linkedBefore map[string]bool
 	// deviceC: native code takes part, so functions may be undefined in the IR.
 	deviceC bool
 	// forcePartial: nothing may be removed or made local for the host's sake.
@@ -27,16 +29,21 @@ type choice struct {
 // best for the target.
 func (p *Plan) choose(in Input) (*choice, error) {
 	o := in.Options
-	c := &choice{forcePartial: o.LTO && (o.Relocatable || o.ForcePartial)}
+	c := &choice{linkedBefore: map[string]bool{}, forcePartial: o.LTO && (o.Relocatable || o.ForcePartial)}
 	c.deviceC = c.forcePartial
 	target := object.Target{Arch: object.Arch{Number: o.Arch.Number, Suffix: o.Arch.Suffix}, LTO: o.LTO, Toolkit: in.Release.number()}
 	for _, obj := range in.Objects {
-		if len(obj.Modules) == 0 {
+		for _, id := range obj.LinkedIDs {
+			c.linkedBefore[id] = true
+		}
+		if obj.Ignored != "" || len(obj.Modules) == 0 {
 			continue
 		}
 		module, found := obj.Choose(target)
 		switch {
-		case o.LTO && isDeviceRuntime(obj) && found && module.Kind != object.NVVM && len(c.host) == 0:
+		case !found && obj.Kind == object.Cubin:
+			return c, wrongArch(o, obj)
+		case o.LTO && IsDeviceRuntime(obj) && found && module.Kind != object.NVVM && len(c.host) == 0:
 			// nvlink doesn't even look at the device runtime before it has seen an
 			// object that could need it.
 			continue
@@ -64,7 +71,7 @@ func (p *Plan) native(o *options.Options, c *choice, piece Piece) {
 		return
 	}
 	c.deviceC = true
-	if isDeviceRuntime(piece.Object) {
+	if IsDeviceRuntime(piece.Object) {
 		p.because("the device runtime is in the link, so the engine decides whether the program is closed", piece.Object.Origin)
 		return
 	}
@@ -73,6 +80,14 @@ func (p *Plan) native(o *options.Options, c *choice, piece Piece) {
 		Text: fmt.Sprintf("requested LTO but '%s' not built for LTO so doing partial LTO", piece.Object.Origin),
 		Hint: "compile it with -dlto to have the whole program optimized"})
 	p.because("native code takes part", piece.Object.Origin)
+}
+
+// wrongArch is for a cubin by itself: it was meant for this link, so that leaving
+// it out cannot be right.
+func wrongArch(o *options.Options, obj *object.Object) error {
+	return &message.Message{Severity: message.Fatal, ID: "arch-mismatch", Origin: obj.Origin,
+		Text:  fmt.Sprintf("Input file '%s' arch does not match target '%s'", obj.Origin, o.Arch),
+		Notes: []string{fmt.Sprintf("it is %s", &obj.Modules[0])}, Hint: "compile it for the target"}
 }
 
 func (p *Plan) notFound(o *options.Options, c *choice, obj *object.Object) {
@@ -92,8 +107,8 @@ func (p *Plan) notFound(o *options.Options, c *choice, obj *object.Object) {
 // whyNoIR tells what the inputs have instead.
 func (c *choice) whyNoIR() []string { return c.notFound }
 
-// isDeviceRuntime is nvlink's test for libcudadevrt: by name.
-func isDeviceRuntime(obj *object.Object) bool {
+// IsDeviceRuntime is nvlink's test for libcudadevrt: by name.
+func IsDeviceRuntime(obj *object.Object) bool {
 	return strings.Contains(obj.Origin.String(), "cudadevrt")
 }
 

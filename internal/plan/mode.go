@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/object"
 	"github.com/warpld/warpld/internal/options"
 )
 
@@ -65,16 +66,41 @@ func (p *Plan) EngineOptions() []string {
 	return vector
 }
 
-// registerIDs lists the objects whose device code is in the result. A whole link
-// leaves the device runtime out, and nvlink lists the rest from last to first.
-func registerIDs(p *Plan, c *choice) []string {
-	var ids []string
+// A Registered is an object that the host program registers, if its device code is
+// in the result; of the device runtime only the merger knows.
+type Registered struct {
+	ID      string
+	Runtime bool
+}
+
+// registration lists the objects in link order. What an earlier device link has
+// registered already is left out, unless it is optimized here anew. A whole link
+// takes nothing of the device runtime, and nvlink lists it from last to first.
+func registration(p *Plan, c *choice) []Registered {
+	isIR := map[*object.Object]bool{}
+	for _, piece := range p.IR {
+		isIR[piece.Object] = true
+	}
+	var list []Registered
 	for _, obj := range c.registered {
-		if p.Mode != Whole || !isDeviceRuntime(obj) {
-			ids = append(ids, obj.RegisterID)
+		if c.linkedBefore[obj.RegisterID] && !isIR[obj] {
+			continue
+		}
+		list = append(list, Registered{obj.RegisterID, IsDeviceRuntime(obj)})
+	}
+	return list
+}
+
+// RegisterIDs gives the ids for the registration file of a whole link, or of one
+// whose merger took in the given ones.
+func (p *Plan) RegisterIDs(whole bool, merged []string) []string {
+	var ids []string
+	for _, r := range p.Register {
+		if !r.Runtime || !whole && slices.Contains(merged, r.ID) {
+			ids = append(ids, r.ID)
 		}
 	}
-	if p.Mode == Whole {
+	if whole {
 		slices.Reverse(ids)
 	}
 	return ids

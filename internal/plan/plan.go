@@ -4,6 +4,8 @@
 package plan
 
 import (
+	"fmt"
+
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object"
 	"github.com/warpld/warpld/internal/options"
@@ -71,8 +73,12 @@ type Plan struct {
 	Compile []string
 	// Assemble is ptxas's command line, without -c and file names.
 	Assemble []string
-	// Register lists the ids for the registration file.
-	Register []string
+	// Merge is what is merged, if the link comes to that, and MergeArguments the
+	// merger's command line without files.
+	Merge          []MergePart
+	MergeArguments []string
+	// Register is for the registration file.
+	Register []Registered
 	// Messages were found on the way, in nvlink's order.
 	Messages []*message.Message
 }
@@ -86,32 +92,41 @@ func Make(in Input) (*Plan, error) {
 	}
 	o := in.Options
 	if !o.LTO || len(p.IR) == 0 {
-		p.plain(o, chosen)
-		return p, nil
+		if err := p.plain(o, chosen); err != nil {
+			return p, err
+		}
+	} else {
+		p.decideMode(o, chosen)
+		if p.Agreed, err = p.agree(o); err != nil {
+			return p, err
+		}
+		p.chooseEngine(o)
+		p.Compile = compileOptions(in, p, chosen)
 	}
-	p.decideMode(o, chosen)
-	if p.Agreed, err = p.agree(o); err != nil {
-		return p, err
-	}
-	p.chooseEngine(o)
-	p.Compile = compileOptions(in, p, chosen)
 	p.Assemble = assembleArguments(in, p)
-	p.Register = registerIDs(p, chosen)
+	p.planMerge(in)
+	p.Register = registration(p, chosen)
 	return p, nil
 }
 
 // plain is the plan of a link without anything to optimize.
-func (p *Plan) plain(o *options.Options, chosen *choice) {
+func (p *Plan) plain(o *options.Options, chosen *choice) error {
 	p.Mode = Plain
 	if !o.LTO {
-		p.Reasons = append(p.Reasons, Reason{Rule: "link-time optimization was not asked for"})
-		return
+		p.because("link-time optimization was not asked for", message.Origin{})
+		if len(p.IR) > 0 {
+			return &message.Message{Severity: message.Fatal, ID: "lto-without-option", Text: "LTO objects found, use -dlto",
+				Origin: p.IR[0].Object.Origin, Notes: []string{fmt.Sprintf("'%s' has LTO-IR and nothing else that fits", p.IR[0].Object.Origin)},
+				Hint: "link with -dlto, or compile the object without it"}
+		}
+		return nil
 	}
-	p.Reasons = append(p.Reasons, Reason{Rule: "no input has LTO-IR for the target"})
+	p.because("no input has LTO-IR for the target", message.Origin{})
 	p.Messages = append(p.Messages, &message.Message{Severity: message.Warning, ID: "no-lto-objects",
 		Text:  "Ignoring -dlto option because no LTO objects found",
 		Notes: chosen.whyNoIR(),
 		Hint:  "compile with -dlto, or with -gencode arch=compute_NN,code=lto_NN for an NN not above the target"})
+	return nil
 }
 
 func (p *Plan) because(rule string, origin message.Origin) {

@@ -321,20 +321,65 @@ func TestEngineChoice(t *testing.T) {
 }
 
 func TestRegistration(t *testing.T) {
+	again := host("again.o", refs("", "", "", ""), ir(80, ""))
+	again.LinkedIDs = []string{"_bs", "_a"}
 	tests := []struct {
 		line    string
 		objects []*object.Object
+		whole   bool
+		merged  string
 		want    string
 	}{
-		{"-dlto", objects(aObj, bObj, devrt), "_b _a"},
-		{"-dlto", objects(aFat, bFat), ""},
-		{"-dlto", objects(aObj, host("new.o", refs("", "", "", ""), ir(100, "")), bObj), "_b _new _a"},
-		{"-dlto -force-partial-lto", objects(aObj, bObj), "_a _b"},
+		{"-dlto", objects(aObj, bObj, devrt), true, "", "_b _a"},
+		{"-dlto", objects(aObj, bObj, devrt), false, "_lto _devrt", "_a _b _devrt"},
+		{"-dlto", objects(aObj, bObj, devrt), false, "_lto", "_a _b"},
+		{"-dlto", objects(aFat, bFat), true, "", ""},
+		{"-dlto", objects(aObj, host("new.o", refs("", "", "", ""), ir(100, "")), bObj), true, "", "_b _new _a"},
+		{"-dlto -force-partial-lto", objects(aObj, bObj), false, "", "_a _b"},
+		{"-dlto", objects(aObj, bs, again), false, "", "_a _again"},
+		{"", objects(bs, devrt), false, "_bs _devrt", "_bs _devrt"},
 	}
 	for _, test := range tests {
 		p, err := Make(Input{Options: parse(t, test.line), Objects: test.objects, Release: Release{13, 0}})
-		if got := strings.Join(p.Register, " "); err != nil || got != test.want {
+		if got := strings.Join(p.RegisterIDs(test.whole, strings.Fields(test.merged)), " "); err != nil || got != test.want {
 			t.Errorf("%s %s: %v, %q, want %q", test.line, names(test.objects), err, got, test.want)
+		}
+	}
+}
+
+func TestMergeOrder(t *testing.T) {
+	cs := host("cs.o", refs("", "", "", ""), elf(80))
+	tests := []struct {
+		objects []*object.Object
+		want    string
+	}{
+		{objects(aObj, cs, bObj), "cs.o lto.cubin"},
+		{objects(aObj, bObj, cs), "lto.cubin cs.o"},
+		{objects(cs, aObj, bObj), "cs.o lto.cubin"},
+		{objects(aFat, cs, devrt), "lto.cubin cs.o lib64/libcudadevrt.a:cuda_device_runtime.o"},
+	}
+	for _, test := range tests {
+		p, err := Make(Input{Options: parse(t, "-dlto"), Objects: test.objects, Release: Release{13, 0}})
+		var got []string
+		for _, part := range p.Merge {
+			got = append(got, part.Origin().String())
+		}
+		if strings.Join(got, " ") != test.want || err != nil {
+			t.Errorf("%s: %v, merge of %q, want %q", names(test.objects), err, got, test.want)
+		}
+	}
+}
+
+func TestInputsThatCannotBeLinked(t *testing.T) {
+	cubin := &object.Object{Origin: message.Origin{File: "old.cubin"}, Kind: object.Cubin, Modules: []object.Module{elf(75)}}
+	for want, in := range map[string]Input{
+		"fatal: LTO objects found, use -dlto":                              {Options: parse(t, ""), Objects: objects(bs, aObj)},
+		"fatal: Input file 'old.cubin' arch does not match target 'sm_80'": {Options: parse(t, ""), Objects: objects(cubin)},
+	} {
+		in.Release = Release{13, 0}
+		p, err := Make(in)
+		if got := render(p, err); got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }

@@ -31,6 +31,11 @@ type Runner struct {
 // system's directory for temporary files if empty). With keep they stay after
 // Close, for people to look at.
 func New(parent string, keep bool) (*Runner, error) {
+	if parent != "" {
+		if err := os.MkdirAll(parent, 0o777); err != nil {
+			return nil, fmt.Errorf("working directory: %w", err)
+		}
+	}
 	root, err := os.MkdirTemp(parent, "warpld-")
 	if err != nil {
 		return nil, fmt.Errorf("working directory: %w", err)

@@ -1,0 +1,160 @@
+// Package merge makes one cubin of relocatable ones: the last step of every link
+// that is not a whole program for ptxas.
+//
+// The merger is the toolkit's own nvlink, run as an action like every other: it
+// sees files that hold just the code and the host references that count, under
+// names by their place in the link.
+package merge
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/warpld/warpld/internal/action"
+	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/object/hostelf"
+)
+
+// A Form is the kind of file a part comes in, which decides what nvlink expects of
+// it.
+type Form string
+
+const (
+	Carried Form = "o"      // a fat binary in a host object
+	Cubin   Form = "cubin"  // a cubin by itself
+	Fatbin  Form = "fatbin" // a fat binary by itself
+)
+
+// A Part is one piece of code to merge.
+type Part struct {
+	// Origin is what messages call it.
+	Origin string
+	Form   Form
+	// Code gives the cubin or the fat binary.
+	Code func() ([]byte, error)
+	// ID and Refs are those of the host object that carried the code.
+	ID   string
+	Refs *hostelf.HostRefs
+	// Runtime marks libcudadevrt, of which nvlink takes only what is needed; it
+	// knows it by its name.
+	Runtime bool
+}
+
+// A Tool is the merger.
+type Tool struct {
+	NVLink string
+	Env    []string
+	Limit  time.Duration
+}
+
+// Names of files in the working directory.
+const (
+	outputFile   = "linked.cubin"
+	registerFile = "registered.c"
+	emptyFile    = "nothing.o"
+)
+
+// Action is the action that merges the parts in their order.
+func Action(t Tool, parts []Part, arguments []string) *action.Action {
+	a := &action.Action{
+		Label:   "merge",
+		Tool:    action.File{Name: "nvlink", Content: action.AtPath(t.NVLink)},
+		Args:    append(slices.Clone(arguments), "-o", outputFile, "--register-link-binaries="+registerFile),
+		Env:     t.Env,
+		Outputs: []string{outputFile, registerFile},
+		Limit:   t.Limit,
+	}
+	for i, p := range parts {
+		f := action.File{Name: p.name(i), Content: action.Content{Load: p.file}}
+		a.Inputs = append(a.Inputs, f)
+		a.Args = append(a.Args, f.Name)
+	}
+	if len(parts) == 0 {
+		// nvlink wants a file, and makes an empty cubin of an empty one.
+		a.Inputs = []action.File{{Name: emptyFile, Content: action.Bytes(nil)}}
+		a.Args = append(a.Args, emptyFile)
+	}
+	return a
+}
+
+func (p *Part) name(place int) string {
+	runtime := ""
+	if p.Runtime {
+		runtime = "-cudadevrt"
+	}
+	return fmt.Sprintf("part-%05d%s.%s", place, runtime, p.Form)
+}
+
+// file is the part as nvlink reads it.
+func (p *Part) file() ([]byte, error) {
+	code, err := p.Code()
+	if err != nil || p.Form != Carried {
+		return code, err
+	}
+	return hostelf.Carry(code, p.ID, p.Refs), nil
+}
+
+// An Outcome is a merge that went well.
+type Outcome struct {
+	Cubin action.Content
+	// Registered are the IDs of the parts that are in the result.
+	Registered []string
+	Said       []*message.Message
+}
+
+var registered = regexp.MustCompile(`DEFINE_REGISTER_FUNC\((.*)\)`)
+
+// Judge reads the result of a merge. The error is what nvlink said, with the
+// user's names for the parts.
+func Judge(parts []Part, r *action.Result) (*Outcome, error) {
+	said := message.Parse(withOrigins(string(r.Stdout)+string(r.Stderr), parts))
+	if !r.OK() {
+		return nil, failure(said, r)
+	}
+	out := &Outcome{Cubin: r.Outputs[outputFile], Said: said}
+	text, err := r.Outputs[registerFile].Read()
+	if err != nil {
+		return nil, err
+	}
+	for _, match := range registered.FindAllStringSubmatch(string(text), -1) {
+		out.Registered = append(out.Registered, match[1])
+	}
+	return out, nil
+}
+
+// failure is what ended the merge. nvlink explains itself unless it crashed.
+func failure(said []*message.Message, r *action.Result) error {
+	explained := slices.ContainsFunc(said, func(m *message.Message) bool { return m.Severity >= message.Error })
+	if explained && r.Signal == "" && !r.TimedOut {
+		return message.List(said)
+	}
+	how := fmt.Sprintf("ended with exit code %d", r.ExitCode)
+	switch {
+	case r.TimedOut:
+		how = "did not finish within the time limit"
+	case r.Signal != "":
+		how = fmt.Sprintf("crashed (%s)", r.Signal)
+	case len(r.Missing) > 0:
+		how = "wrote no " + strings.Join(r.Missing, ", ")
+	}
+	return append(message.List(said), &message.Message{Severity: message.Fatal, ID: "merge-failed",
+		Text: "the merge of the device code failed: nvlink " + how,
+		Hint: "--warpld-keep keeps the working directory of the merge"})
+}
+
+var partName = regexp.MustCompile(`part-(\d{5,})(?:-cudadevrt)?\.(?:o|cubin|fatbin)`)
+
+// withOrigins puts the user's names in the place of ours.
+func withOrigins(text string, parts []Part) string {
+	return partName.ReplaceAllStringFunc(text, func(name string) string {
+		place, err := strconv.Atoi(partName.FindStringSubmatch(name)[1])
+		if err != nil || place >= len(parts) {
+			return name
+		}
+		return parts[place].Origin
+	})
+}

@@ -1,0 +1,115 @@
+package plan
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/object"
+	"github.com/warpld/warpld/internal/options"
+)
+
+// LTOName is what nvlink calls the optimized part of a link in its messages.
+const LTOName = "lto.cubin"
+
+// A MergePart is one part of a merge: native code, or the optimized part.
+type MergePart struct {
+	// Native is nil for the optimized part.
+	Native *Piece
+	// Refs are the host references that the part brings; nil: unknown.
+	Refs *object.HostRefs
+}
+
+// planMerge lists what is merged if the link comes to that, in link order. The
+// optimized part stands where the last object with IR stood.
+func (p *Plan) planMerge(in Input) {
+	native := map[*object.Object]*Piece{}
+	for i := range p.Native {
+		native[p.Native[i].Object] = &p.Native[i]
+	}
+	var last *object.Object
+	if len(p.IR) > 0 {
+		last = p.IR[len(p.IR)-1].Object
+	}
+	for _, obj := range in.Objects {
+		if obj == last {
+			p.Merge = append(p.Merge, MergePart{Refs: p.referencesOfIR()})
+		} else if piece := native[obj]; piece != nil {
+			p.Merge = append(p.Merge, MergePart{Native: piece, Refs: obj.HostRefs})
+		}
+	}
+	p.MergeArguments = mergeArguments(in.Options)
+}
+
+// referencesOfIR joins the host references of all objects with IR. Bare IR has no
+// host code and adds none.
+func (p *Plan) referencesOfIR() *object.HostRefs {
+	joined := &object.HostRefs{}
+	for _, piece := range p.IR {
+		if piece.Object.Kind != object.HostObject {
+			continue
+		}
+		r := piece.Object.HostRefs
+		if r == nil || !r.Known() {
+			return nil
+		}
+		joined.Kernels.External = append(joined.Kernels.External, r.Kernels.External...)
+		joined.Kernels.Internal = append(joined.Kernels.Internal, r.Kernels.Internal...)
+		joined.Devices.External = append(joined.Devices.External, r.Devices.External...)
+		joined.Devices.Internal = append(joined.Devices.Internal, r.Devices.Internal...)
+		joined.Constants.External = append(joined.Constants.External, r.Constants.External...)
+		joined.Constants.Internal = append(joined.Constants.Internal, r.Constants.Internal...)
+	}
+	return joined
+}
+
+// mergeArguments are the options of the link that matter to the merger.
+func mergeArguments(o *options.Options) []string {
+	args := []string{"-arch=" + options.Arch{Kind: options.SM, Number: o.Arch.Number, Suffix: o.Arch.Suffix}.String(), "-m64"}
+	for _, flag := range []struct {
+		given bool
+		name  string
+	}{
+		{o.Relocatable, "-r"}, {o.Debug, "-g"}, {o.SuppressDebugInfo, "-suppress-debug-info"},
+		{o.Verbose, "-v"}, {o.DumpCallgraph, "-dump-callgraph"}, {o.DumpCallgraphNoDemangle, "-dump-callgraph-no-demangle"},
+		{o.IgnoreHostInfo, "-ignore-host-info"}, {o.KeepSystemLibraries, "-keep-system-libraries"},
+		{o.PreserveRelocs, "-preserve-relocs"}, {o.ExtraWarnings, "-extrawarn"},
+		{o.SuppressStackSizeWarning, "-suppress-stack-size-warning"},
+		{o.Messages.NoWarnings, "-w"}, {o.Messages.WarningsAsErrors, "-Werror"}, {o.Messages.NoInfos, "-disable-infos"},
+		{o.ForceRela, "--force-rela"}, {o.ReserveNullPointer, "--reserve-null-pointer"},
+		{o.AllowUndefinedGlobals, "--allow-undefined-globals"}, {o.Shared, "--shared"},
+		{o.UUMN, "--uumn"}, {o.ToolsPatch, "--link-as-tools-patch"},
+	} {
+		if flag.given {
+			args = append(args, flag.name)
+		}
+	}
+	for _, list := range []struct {
+		name   string
+		values []string
+	}{{"-kernels-used", o.KernelsUsed}, {"-variables-used", o.VariablesUsed}} {
+		if len(list.values) > 0 {
+			args = append(args, list.name+"="+strings.Join(list.values, ","))
+		}
+	}
+	for _, value := range []struct {
+		name string
+		is   *bool
+	}{{"--verbose-tkinfo", o.VerboseTkinfo}, {"--enable-extended-smem", o.EnableExtendedSmem}, {"--disable-smem-reservation", o.DisableSmemReservation}} {
+		if value.is != nil {
+			args = append(args, value.name+"="+strconv.FormatBool(*value.is))
+		}
+	}
+	if o.SyscallConstOffset != nil {
+		args = append(args, "--syscall-const-offset="+strconv.Itoa(*o.SyscallConstOffset))
+	}
+	return args
+}
+
+// Origin is what messages call the part.
+func (m *MergePart) Origin() message.Origin {
+	if m.Native == nil {
+		return message.Origin{File: LTOName}
+	}
+	return m.Native.Object.Origin
+}
