@@ -95,6 +95,10 @@ func (l *linker) link(ctx context.Context) (err error) {
 	defer runner.Close()
 	l.explain()
 	result, err := l.build(ctx, runner, runtime.NumCPU())
+	if failed := message.Of(err); failed != nil && ctx.Err() == nil {
+		l.blame(ctx, runner, runtime.NumCPU(), failed)
+		err = failed
+	}
 	if timeErr := l.writeTimes(); err == nil {
 		err = timeErr
 	}

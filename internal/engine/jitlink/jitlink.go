@@ -3,10 +3,8 @@
 package jitlink
 
 import (
-	"bytes"
 	"fmt"
 	"os"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/warpld/warpld/internal/engine"
 	"github.com/warpld/warpld/internal/engine/clib"
+	"github.com/warpld/warpld/internal/ptx"
 )
 
 // inputFatbin and inputLTOIR are values of nvJitLinkInputType.
@@ -120,21 +119,17 @@ func (l *library) compile(handle uintptr, job *engine.Job, answer *engine.Answer
 // open tells a program that still needs linking from a closed one. libnvvm says
 // so by its return code, which nvJitLink keeps to itself; but only in an open
 // program do functions stay visible or undefined.
-func open(ptx []byte) bool {
-	for line := range bytes.Lines(ptx) {
-		if bytes.HasPrefix(line, []byte(".visible .func")) || bytes.HasPrefix(line, []byte(".weak .func")) {
-			return true
+func open(text []byte) bool {
+	for d := range ptx.Declarations(text) {
+		if d.Kind != ".func" {
+			continue
 		}
-		if part := undefined.FindSubmatch(line); part != nil && !builtin[string(part[1])] {
+		if d.Linkage == ptx.Visible || d.Linkage == ptx.Weak || d.Linkage == ptx.Extern && !builtin[d.Name] {
 			return true
 		}
 	}
 	return false
 }
-
-// undefined matches the declaration of a function that is defined elsewhere, with
-// or without a result in parentheses before its name.
-var undefined = regexp.MustCompile(`^\.extern \.func\s+(?:\([^)]*\)\s*)?([\w$.]+)`)
 
 // builtin functions are always there: they leave a program closed.
 var builtin = map[string]bool{"vprintf": true, "malloc": true, "free": true, "__assertfail": true}

@@ -1,0 +1,129 @@
+package link
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"time"
+
+	"github.com/warpld/warpld/internal/action"
+	"github.com/warpld/warpld/internal/engine"
+	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/plan"
+	"github.com/warpld/warpld/internal/ptx"
+)
+
+// After optimization all objects are one, and the tools that complain about a
+// symbol can no longer say whose it is. Then each object's code is looked at by
+// itself; a link that has failed can take that time.
+
+// A complaint is a message about a symbol, and the question that it leaves open.
+type complaint struct {
+	pattern *regexp.Regexp // the symbol is its first group
+	defined bool           // the question: who defines it; else: who refers to it
+	hint    string
+}
+
+const (
+	undefinedHint = "link the object or library that defines it"
+	duplicateHint = "keep one definition, or make it static, inline or weak"
+)
+
+var complaints = []complaint{
+	{regexp.MustCompile(`^Undefined reference to '([^']+)' in '` + regexp.QuoteMeta(plan.LTOName) + `'`), false, undefinedHint},
+	{regexp.MustCompile(`^Unresolved extern (?:function|variable) '([^']+)'`), false, undefinedHint},
+	{regexp.MustCompile(`Linking globals named '([^']+)': symbol multiply defined`), true, duplicateHint},
+	{regexp.MustCompile(`^Multiple definition of '([^']+)' in .*'` + regexp.QuoteMeta(plan.LTOName) + `'`), true, duplicateHint},
+}
+
+// symbolAnywhere finds the symbol of complaints whose objects are named already.
+var symbolAnywhere = regexp.MustCompile(`^(?:Undefined reference to|Multiple definition of) '([^']+)' in `)
+
+// The search is bounded: a message is worth waiting for, but not for long.
+const (
+	blameModules = 512
+	blameTime    = time.Minute
+)
+
+// blame adds to the messages of a failed link which objects they are about.
+func (l *linker) blame(ctx context.Context, r action.Runner, parallel int, failed message.List) {
+	type question struct {
+		m *message.Message
+		c complaint
+	}
+	var open []question
+	for _, m := range failed {
+		if part := symbolAnywhere.FindStringSubmatch(m.Text); part != nil {
+			m.Symbol = part[1]
+		}
+		for _, c := range complaints {
+			if part := c.pattern.FindStringSubmatch(m.Text); part != nil {
+				m.Symbol, m.Hint = part[1], c.hint
+				open = append(open, question{m, c})
+			}
+		}
+	}
+	if len(open) == 0 || len(l.plan.IR) == 0 {
+		return
+	}
+	symbols := l.symbolsByModule(ctx, r, parallel)
+	for _, q := range open {
+		var who []string
+		for i, declarations := range symbols {
+			for _, d := range declarations {
+				if d.Name == q.m.Symbol && d.Defined() == q.c.defined {
+					who = append(who, l.plan.IR[i].Object.Origin.String())
+					break
+				}
+			}
+		}
+		what := "referred to by "
+		if q.c.defined {
+			what = "defined in "
+		}
+		if len(who) > 0 {
+			q.m.Notes = append(q.m.Notes, what+message.FirstFew(who))
+		}
+	}
+	if more := len(l.plan.IR) - blameModules; more > 0 {
+		open[0].m.Notes = append(open[0].m.Notes, fmt.Sprintf("only the first %d of %d objects were searched", blameModules, len(l.plan.IR)))
+	}
+}
+
+// symbolsByModule compiles each module by itself, with nothing removed and as fast
+// as can be, and reads the symbols off its PTX. A module that fails has none.
+func (l *linker) symbolsByModule(ctx context.Context, r action.Runner, parallel int) [][]ptx.Declaration {
+	ctx, cancel := context.WithTimeout(ctx, blameTime)
+	defer cancel()
+	tools, err := l.tools()
+	if err != nil {
+		return nil
+	}
+	modules := l.modules()
+	modules = modules[:min(len(modules), blameModules)]
+	symbols := make([][]ptx.Declaration, len(modules))
+	alone := *l.plan
+	alone.Compile = append(l.plan.Compile[:2:2], "-Ofast-compile=max", "--device-c", "--force-device-c")
+	var g action.Graph
+	for i := range modules {
+		one := modules[i : i+1]
+		g.Add(&action.Step{
+			Make: func() (*action.Action, error) {
+				return engine.Compile(alone.Engine, tools, one, alone.EngineOptions())
+			},
+			Done: func(r *action.Result) error {
+				outcome, err := engine.Judge(alone.Engine, one, r)
+				if err != nil {
+					return nil
+				}
+				text, err := outcome.PTX.Read()
+				for d := range ptx.Declarations(text) {
+					symbols[i] = append(symbols[i], d)
+				}
+				return err
+			},
+		})
+	}
+	g.Run(ctx, r, parallel) // what it found before an end by time or error counts
+	return symbols
+}
