@@ -2,6 +2,7 @@ package link
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object"
@@ -27,24 +28,36 @@ func (l *linker) readInputs() ([]*object.Object, error) {
 		Machine:     machines[o.CPUArch],
 	}, l.hearReader)
 	for _, obj := range objects {
-		switch {
-		case obj.Ignored == "":
-		case obj.Kind != object.HostObject && obj.Kind != object.Unknown:
-			l.log.Report(&message.Message{Severity: message.Info, ID: "input-ignored", Origin: obj.Origin,
-				Text: fmt.Sprintf("'%s' is not linked: %s", obj.Origin, obj.Ignored)})
-		default:
-			l.say("%s is not linked: %s", obj.Origin, obj.Ignored)
+		if obj.Ignored == "" {
+			continue
+		}
+		text := fmt.Sprintf("'%s' is not linked: %s", obj.Origin, obj.Ignored)
+		if obj.Expected {
+			l.say("%s", text)
+		} else {
+			l.log.Report(&message.Message{Severity: message.Warning, Extra: true, ID: "input-ignored", Origin: obj.Origin, Text: text})
 		}
 	}
 	return objects, err
 }
 
 // hearReader takes the reader's messages. A library without device code is the
-// rule: nvcc passes on all that the host needs.
+// rule, because nvcc passes on all that the host needs; one that is nowhere to be
+// found is not.
 func (l *linker) hearReader(m *message.Message) {
-	if m.ID == "library-missing" || m.ID == "library-shared" {
+	if m.ID == "library-shared" || m.ID == "library-missing" && inSystem(m.Origin.File) {
 		l.say("%s", m.Text)
 		return
 	}
 	l.log.Report(m)
+}
+
+// inSystem says whether the host's own directories have a library.
+func inSystem(name string) bool {
+	for _, pattern := range []string{"/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/lib/*-linux-*", "/usr/lib/*-linux-*", "/usr/lib/gcc/*/*"} {
+		if found, _ := filepath.Glob(pattern + "/lib" + name + ".*"); len(found) > 0 {
+			return true
+		}
+	}
+	return false
 }

@@ -93,8 +93,14 @@ func (l *linker) link(ctx context.Context) (err error) {
 		return err
 	}
 	defer runner.Close()
+	if l.options.Own.Keep {
+		l.tell("the working directories of the actions are kept in %s", runner.Root())
+	}
 	l.explain()
 	result, err := l.build(ctx, runner, runtime.NumCPU())
+	if err == nil && l.log.ExitCode() != message.ExitOK {
+		return nil // an error was reported that did not stop the link, but its result doesn't count
+	}
 	if failed := message.Of(err); failed != nil && ctx.Err() == nil {
 		l.blame(ctx, runner, runtime.NumCPU(), failed)
 		err = failed
@@ -120,7 +126,7 @@ func (l *linker) findToolkit() (*toolkit.Toolkit, error) {
 // policy is what the command line says about messages.
 func policy(o *options.Options) message.Policy {
 	p := o.Messages
-	p.ToolName = o.ToolName
+	p.ToolName, p.Strict = o.ToolName, o.Own.Strict
 	if o.ReportArch {
 		p.Suffix = fmt.Sprintf(" (target: %s)", o.Arch)
 	}

@@ -15,8 +15,13 @@ import (
 // say prints a line for --warpld-verbose.
 func (l *linker) say(format string, args ...any) {
 	if l.options.Own.Verbose {
-		l.log.Report(&message.Message{Severity: message.Info, ID: "verbose", Tool: "warpld", Text: fmt.Sprintf(format, args...)})
+		l.tell(format, args...)
 	}
+}
+
+// tell prints a line that was asked for.
+func (l *linker) tell(format string, args ...any) {
+	l.log.Report(&message.Message{Severity: message.Info, ID: "verbose", Tool: "warpld", Text: fmt.Sprintf(format, args...)})
 }
 
 // explain says what was planned and why.

@@ -17,6 +17,7 @@ type Policy struct {
 	WarningsAsErrors bool // -Werror
 	NoWarnings       bool // -w
 	NoInfos          bool // -disable-infos
+	Strict           bool // --warpld-strict
 	// ToolName is who speaks in the linker's own messages; empty: nvlink.
 	ToolName string
 	// Suffix ends every message's first line.
@@ -52,11 +53,15 @@ func (l *Log) Report(m *Message) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	ours := m.Tool == "" && !m.Verbatim // -w and the like are about the linker's messages, not ptxas's
+	promote := l.policy.WarningsAsErrors
+	if m.Extra {
+		promote = l.policy.Strict
+	}
 	switch {
 	case ours && m.Severity == Info && l.policy.NoInfos && !alwaysShown[m.ID],
-		ours && m.Severity == Warning && l.policy.NoWarnings && !l.policy.WarningsAsErrors && !alwaysShown[m.ID]:
+		ours && m.Severity == Warning && l.policy.NoWarnings && !promote && !alwaysShown[m.ID]:
 		return
-	case ours && m.Severity == Warning && l.policy.WarningsAsErrors:
+	case ours && m.Severity == Warning && promote:
 		promoted := *m
 		promoted.Severity = Error
 		m = &promoted

@@ -47,6 +47,10 @@ type Message struct {
 	ID string
 	// Tool is who speaks: "nvlink" when empty, else "ptxas" or another engine.
 	Tool string
+	// Extra marks a warning that nvlink doesn't have: -Werror leaves it alone,
+	// because a build that nvlink links must not fail, and --warpld-strict makes it
+	// an error.
+	Extra bool
 	// Verbatim says that Text is not a message but a tool's own output, to be
 	// printed as it is.
 	Verbatim bool

@@ -31,6 +31,14 @@ func TestExitCodes(t *testing.T) {
 		{[]Severity{Error}, Policy{}, 255},
 		{[]Severity{Error, Fatal}, Policy{}, 1},
 	}
+	for _, strict := range []bool{false, true} {
+		l := NewLog(&bytes.Buffer{}, Style{})
+		l.SetPolicy(Policy{WarningsAsErrors: true, Strict: strict})
+		l.Report(&Message{Severity: Warning, Extra: true, Text: "x"})
+		if failed := l.ExitCode() != 0; failed != strict {
+			t.Errorf("a warning that nvlink doesn't have, strict %v: exit code %d", strict, l.ExitCode())
+		}
+	}
 	for _, test := range tests {
 		l := NewLog(&bytes.Buffer{}, Style{})
 		l.SetPolicy(test.policy)

@@ -9,10 +9,10 @@ const (
 	helpWidth   = 80 // of the text that begins at helpColumn
 )
 
-// Help is the text for --help.
-func Help() string {
+// Help is the text for --help. program is the name warpld was started under.
+func Help(program string) string {
 	var b strings.Builder
-	b.WriteString("\nUsage  : nvlink [options] <objects>\n\n")
+	b.WriteString("\nUsage  : " + program + " [options] <objects>\n\n")
 	writeGroup(&b, "Options", documented)
 	writeGroup(&b, "Options of warpld", own)
 	b.WriteString(wrap("The options of warpld can also be set in the environment variable WARPLD_FLAGS. "+

@@ -12,7 +12,7 @@ import (
 var update = flag.Bool("update", false, "write the golden files anew")
 
 func TestGoldenTexts(t *testing.T) {
-	for name, got := range map[string]string{"help.txt": Help(), "warpld.1": ManPage()} {
+	for name, got := range map[string]string{"help.txt": Help("nvlink"), "warpld.1": ManPage()} {
 		golden := filepath.Join("testdata", name)
 		if *update {
 			if err := os.WriteFile(golden, []byte(got), 0o666); err != nil {

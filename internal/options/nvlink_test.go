@@ -127,7 +127,7 @@ var probes = strings.Split(strings.TrimSpace(`
 --
 -=x
 --=x
--vkeep
+-edbg
 -keep
 -verbose
 --verbos

@@ -110,4 +110,7 @@ type Own struct {
 	TimeLimit time.Duration // for one run of a tool; 0: none
 	TempDir   string
 	Keep      bool // keep the working directories of the actions
+	Strict    bool // warnings that nvlink doesn't have are errors
+	// VerboseKeep keeps the intermediate files and prints the commands for them.
+	VerboseKeep bool
 }

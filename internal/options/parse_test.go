@@ -101,7 +101,7 @@ func TestParseFatal(t *testing.T) {
 	tests := []struct{ args, want, hint string }{
 		{"--foo", "Unknown option '-foo'", ""},
 		{"-foo=3", "Unknown option 'foo'", ""},
-		{"-vkeep", "Unknown option 'vkeep'", ""},
+		{"-vkept", "Unknown option 'vkept'", "did you mean '-vkeep'?"},
 		{"---foo", "Unknown option '--foo'", ""},
 		{"--", "Unknown option '-'", ""},
 		{"-=x", "Unknown option ''", ""},

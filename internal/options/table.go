@@ -179,6 +179,9 @@ var table = []row{
 	{long: "verbose-tkinfo", short: "verbose-tkinfo", group: hidden, field: func(o *Options) any { return &o.VerboseTkinfo }, value: "true|false",
 		help: "Whether the tool record in the output names the input and output files."},
 
+	{long: "verbose-keep", short: "vkeep", group: own, field: func(o *Options) any { return &o.Own.VerboseKeep },
+		help: "Keep every intermediate file in a folder named after the output with '.keep' added, and print the commands " +
+			"that make them. nvlink once had this option; today it refuses it."},
 	{long: "warpld-cuda", short: "warpld-cuda", group: own, field: func(o *Options) any { return &o.Own.CUDA }, value: "directory",
 		help: "The CUDA toolkit whose libraries and tools are used."},
 	{long: "warpld-engine", short: "warpld-engine", group: own, field: func(o *Options) any { return &o.Own.Engine }, value: "engine",
@@ -186,6 +189,9 @@ var table = []row{
 		help: "What compiles LTO-IR: libnvvm, nvJitLink, the vendor's nvlink, or the best of them that is there."},
 	{long: "warpld-keep", short: "warpld-keep", group: own, field: func(o *Options) any { return &o.Own.Keep },
 		help: "Keep the working directories of the actions and print where they are."},
+	{long: "warpld-strict", short: "warpld-strict", group: own, field: func(o *Options) any { return &o.Own.Strict },
+		help: "Make errors of the warnings that nvlink does not have: about inputs that take no part in the link, " +
+			"about code that is removed because the host does not name it, and about a result without code."},
 	{long: "warpld-temp-dir", short: "warpld-temp-dir", group: own, field: func(o *Options) any { return &o.Own.TempDir }, value: "directory",
 		help: "Where the working directories of the actions are made."},
 	{long: "warpld-time-limit", short: "warpld-time-limit", group: own, field: func(o *Options) any { return &o.Own.TimeLimit }, value: "seconds", initial: "0",

@@ -1,8 +1,11 @@
 package plan
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object"
 	"github.com/warpld/warpld/internal/options"
 )
@@ -41,6 +44,26 @@ func hostReferenceOptions(o *options.Options, chosen *choice) []string {
 		return nil // a program that launches nothing keeps everything
 	}
 	return referenceVector(lists)
+}
+
+// warnOfLostKernels speaks of what nvlink does in silence: bare device code has no
+// host code to name its kernels, so the references of other objects remove them.
+func (p *Plan) warnOfLostKernels(chosen *choice) {
+	if !slices.ContainsFunc(p.Compile, func(option string) bool { return strings.HasPrefix(option, "-host-ref-") }) || chosen.named {
+		return
+	}
+	var bare []string
+	for _, piece := range p.IR {
+		if piece.Object.Kind != object.HostObject {
+			bare = append(bare, piece.Object.Origin.String())
+		}
+	}
+	if len(bare) > 0 {
+		p.Messages = append(p.Messages, &message.Message{Severity: message.Warning, Extra: true, ID: "bare-kernels",
+			Text:  fmt.Sprintf("kernels of '%s' are removed unless host code of other objects names them", bare[0]),
+			Notes: []string{"without host code: " + message.FirstFew(bare)},
+			Hint:  "-ignore-host-info keeps everything, -kernels-used keeps what it names"})
+	}
 }
 
 type referenceList struct {

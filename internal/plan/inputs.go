@@ -22,7 +22,9 @@ type choice struct {
 	deviceC bool
 	// forcePartial: nothing may be removed or made local for the host's sake.
 	forcePartial bool
-	notFound     []string
+	// named: the command line says which kernels or variables stay.
+	named    bool
+	notFound []string
 }
 
 // choose walks over the inputs in link order and takes of each the code that is
@@ -31,6 +33,7 @@ func (p *Plan) choose(in Input) (*choice, error) {
 	o := in.Options
 	c := &choice{linkedBefore: map[string]bool{}, forcePartial: o.LTO && (o.Relocatable || o.ForcePartial)}
 	c.deviceC = c.forcePartial
+	c.named = len(contained(o.KernelsUsed)) > 0 || len(contained(o.VariablesUsed)) > 0
 	target := object.Target{Arch: object.Arch{Number: o.Arch.Number, Suffix: o.Arch.Suffix}, LTO: o.LTO, Toolkit: in.Release.number()}
 	for _, obj := range in.Objects {
 		for _, id := range obj.LinkedIDs {

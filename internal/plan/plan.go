@@ -102,9 +102,14 @@ func Make(in Input) (*Plan, error) {
 		}
 		p.chooseEngine(o)
 		p.Compile = compileOptions(in, p, chosen)
+		p.warnOfLostKernels(chosen)
 	}
 	p.Assemble = assembleArguments(in, p)
 	p.planMerge(in)
+	if len(p.Merge) == 0 && len(chosen.notFound) > 0 {
+		p.Messages = append(p.Messages, &message.Message{Severity: message.Warning, Extra: true, ID: "empty-result",
+			Text: fmt.Sprintf("no input has device code for '%s', so the result is empty", o.Arch)})
+	}
 	p.Register = registration(p, chosen)
 	return p, nil
 }

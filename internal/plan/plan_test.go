@@ -267,6 +267,7 @@ func TestEmbeddedValues(t *testing.T) {
 
 func TestModes(t *testing.T) {
 	const partial = "info: requested LTO but 'bs.o' not built for LTO so doing partial LTO"
+	const empty = "warning: no input has device code for 'sm_75', so the result is empty"
 	tests := []struct {
 		line     string
 		objects  []*object.Object
@@ -283,9 +284,13 @@ func TestModes(t *testing.T) {
 		{"", objects(bs), Plain, ""},
 		{"-dlto", objects(bs), Plain, partial + "\nwarning: Ignoring -dlto option because no LTO objects found"},
 		{"-dlto -arch=sm_75", objects(aObj), Plain,
-			"warning: SM Arch ('sm_75') not found in 'a.o'\nwarning: Ignoring -dlto option because no LTO objects found"},
-		{"-dlto -arch=sm_75 -suppress-arch-warning", objects(aObj), Plain, "warning: Ignoring -dlto option because no LTO objects found"},
+			"warning: SM Arch ('sm_75') not found in 'a.o'\nwarning: Ignoring -dlto option because no LTO objects found\n" + empty},
+		{"-dlto -arch=sm_75 -suppress-arch-warning", objects(aObj), Plain,
+			"warning: Ignoring -dlto option because no LTO objects found\n" + empty},
 		{"-dlto -arch=sm_90", objects(aObj), Whole, ""},
+		{"-dlto", objects(aFat, bObj), Whole, "warning: kernels of 'a.fatbin' are removed unless host code of other objects names them"},
+		{"-dlto -kernels-used=k", objects(aFat, bObj), Whole, ""},
+		{"-dlto -ignore-host-info", objects(aFat, bObj), Whole, ""},
 	}
 	for _, test := range tests {
 		p, err := Make(Input{Options: parse(t, test.line), Objects: test.objects, Release: Release{13, 0}})

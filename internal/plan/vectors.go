@@ -65,8 +65,7 @@ func compileOptions(in Input, p *Plan, chosen *choice) []string {
 
 // hostInfo says whether libnvvm may remove what the host can't name.
 func hostInfo(o *options.Options, chosen *choice) bool {
-	named := len(contained(o.KernelsUsed)) > 0 || len(contained(o.VariablesUsed)) > 0
-	return !chosen.forcePartial && (named || !o.IgnoreHostInfo)
+	return !chosen.forcePartial && (chosen.named || !o.IgnoreHostInfo)
 }
 
 // passedOn is what remains of -Xnvvm, and the floating-point options, which nvlink

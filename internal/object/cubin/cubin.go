@@ -1,0 +1,173 @@
+// Package cubin reads device code: ELF files for the machine CUDA, relocatable
+// ones that are to be linked and executables that are not.
+package cubin
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/warpld/warpld/internal/object/arch"
+	"github.com/warpld/warpld/internal/object/elf64"
+)
+
+// ErrNotDevice: an ELF file, but not one of device code.
+var ErrNotDevice = errors.New("not a device ELF")
+
+const (
+	toolSection = ".note.nv.tkinfo"
+	infoSection = ".note.nv.cuinfo"
+	compat      = ".nv.compat"
+
+	maxNotes   = 1 << 26 // a link of many inputs has the records of them all
+	maxSymbols = 1 << 30
+)
+
+// A File is device code whose header, section table and notes were read.
+type File struct {
+	*elf64.File
+	Arch arch.Arch
+	// Toolkit is the version of CUDA that made the file: 130 for 13.0; 0 when
+	// it does not say so.
+	Toolkit int
+	// Tools are the records of the tools that made the file, the last one
+	// first.
+	Tools []Tool
+
+	r    io.ReaderAt
+	size int64
+}
+
+// Open reads the device code that is the first size bytes of r, which is kept
+// for later reads.
+func Open(r io.ReaderAt, size int64) (*File, error) {
+	e, err := elf64.Open(r, size)
+	if err != nil {
+		return nil, err
+	}
+	if e.Machine != elf64.CUDA {
+		return nil, fmt.Errorf("%w: for machine %d", ErrNotDevice, e.Machine)
+	}
+	f := &File{File: e, r: r, size: size}
+	if err := f.readTools(); err != nil {
+		return nil, err
+	}
+	if err := f.readInfo(); err != nil {
+		return nil, err
+	}
+	if err := f.readArch(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Relocatable reports whether the code can be linked. Linked code takes no part
+// in a link.
+func (f *File) Relocatable() bool { return f.Type == elf64.Relocatable }
+
+// readArch finds the architecture. The number is in the flags of the header.
+// The suffix is where the version of the ABI and the toolkit put it: in the
+// flags, in an attribute, or only in the options that the tools recorded.
+func (f *File) readArch() error {
+	const (
+		oldABI         = 7 // CUDA 12 and before
+		oldAccelerated = 0x800
+		accelerated    = 0x8
+	)
+	flag := uint32(accelerated)
+	f.Arch.Number = int(f.Flags >> 8 & 0xff)
+	if f.ABIVersion() <= oldABI {
+		flag, f.Arch.Number = oldAccelerated, int(f.Flags&0xff)
+	}
+	specific, err := f.compatSpecific()
+	if err != nil {
+		return err
+	}
+	if specific || f.Flags&flag != 0 {
+		f.Arch.Suffix = "a"
+		return nil
+	}
+	for _, tool := range f.Tools {
+		if a, ok := tool.arch(); ok && a.Number == f.Arch.Number && a.Suffix == "f" {
+			f.Arch.Suffix = "f"
+			return nil
+		}
+	}
+	return nil
+}
+
+// compatSpecific reports whether .nv.compat says that the code is for one
+// architecture only: attribute 9 is 1. Its rows are form u8, attribute u8,
+// value u16, and after form 4 as many bytes as the value says.
+func (f *File) compatSpecific() (bool, error) {
+	const (
+		attribute = 9
+		sized     = 4
+	)
+	s := f.Section(compat)
+	if s == nil {
+		return false, nil
+	}
+	b, err := f.Data(s, maxNotes)
+	if err != nil {
+		return false, err
+	}
+	for len(b) >= 4 {
+		form, attr, value := b[0], b[1], binary.LittleEndian.Uint16(b[2:])
+		if b = b[4:]; form == sized {
+			if int(value) > len(b) {
+				break
+			}
+			b = b[value:]
+			continue
+		}
+		if attr == attribute {
+			return value != 0, nil
+		}
+	}
+	return false, nil
+}
+
+// readInfo reads the version of the toolkit from .note.nv.cuinfo: u16 version
+// of the note, u16 architecture, u32 toolkit.
+func (f *File) readInfo() error {
+	notes, err := f.notes(infoSection)
+	for _, desc := range notes {
+		if len(desc) >= 8 {
+			f.Toolkit = int(binary.LittleEndian.Uint32(desc[4:]))
+		}
+	}
+	return err
+}
+
+// Symbols reads the symbol table. A file without one has none.
+func (f *File) Symbols() (*elf64.SymbolTable, error) {
+	for i := range f.Sections {
+		if f.Sections[i].Type == elf64.Symtab {
+			return f.File.Symbols(&f.Sections[i], maxSymbols)
+		}
+	}
+	return &elf64.SymbolTable{}, nil
+}
+
+// IsKernel reports whether a symbol is a kernel that the file defines.
+func IsKernel(y elf64.Symbol) bool {
+	const entry = 0x10
+	return y.Type == elf64.Function && y.Section != elf64.Undefined && y.Other&entry != 0
+}
+
+// Kernels gives the names of the kernels, in the order of their symbols.
+func (f *File) Kernels() ([]string, error) {
+	symbols, err := f.Symbols()
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, y := range symbols.All() {
+		if IsKernel(y) {
+			names = append(names, y.Name)
+		}
+	}
+	return names, nil
+}

@@ -1,0 +1,170 @@
+package cubin_test
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/warpld/warpld/internal/object/cubin"
+	"github.com/warpld/warpld/internal/object/elf64"
+	"github.com/warpld/warpld/internal/object/objecttest"
+)
+
+func open(data []byte) (*cubin.File, error) {
+	return cubin.Open(bytes.NewReader(data), int64(len(data)))
+}
+
+func mustOpen(t *testing.T, f objecttest.CubinFile) *cubin.File {
+	t.Helper()
+	c, err := open(objecttest.Cubin(f))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestArch(t *testing.T) {
+	tests := []struct {
+		file objecttest.CubinFile
+		want string
+	}{
+		{objecttest.CubinFile{Arch: 80}, "sm_80"},
+		{objecttest.CubinFile{Arch: 90, Specific: true}, "sm_90a"},
+		{objecttest.CubinFile{Arch: 100, Options: []string{"-arch sm_100f -m 64 -c  "}}, "sm_100f"},
+		{objecttest.CubinFile{Arch: 103, Options: []string{"-arch sm_103 ", "-arch sm_100f -m 64 -c  "}}, "sm_103"},
+	}
+	for _, test := range tests {
+		if got := mustOpen(t, test.file).Arch.String(); got != test.want {
+			t.Errorf("%+v is for %s, want %s", test.file, got, test.want)
+		}
+	}
+	old, err := open(objecttest.ELF(objecttest.ELFFile{Machine: 190, ABIVersion: 7, Flags: 0x5a0d5a}))
+	if err != nil || old.Arch.String() != "sm_90a" {
+		t.Errorf("code of CUDA 12 is for %v, %v", old.Arch, err)
+	}
+}
+
+func TestContents(t *testing.T) {
+	f := mustOpen(t, objecttest.CubinFile{Arch: 80, Kernels: []string{"k1", "k2"}, Options: []string{"-v ", "-arch sm_80 "}})
+	if f.Toolkit != 130 || !f.Relocatable() {
+		t.Errorf("toolkit %d, relocatable %v", f.Toolkit, f.Relocatable())
+	}
+	want := []cubin.Tool{
+		{Name: "ptxas", Version: "release 13.0", Build: "Build 1", Options: "-v "},
+		{Name: "ptxas", Version: "release 13.0", Build: "Build 1", Options: "-arch sm_80 "},
+	}
+	if diff := cmp.Diff(want, f.Tools); diff != "" {
+		t.Error(diff)
+	}
+	kernels, err := f.Kernels()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"k1", "k2"}, kernels); diff != "" {
+		t.Error(diff)
+	}
+	if mustOpen(t, objecttest.CubinFile{Linked: true}).Relocatable() {
+		t.Error("linked code can be linked")
+	}
+}
+
+func TestDamage(t *testing.T) {
+	host := objecttest.HostObject(nil, "", nil)
+	if _, err := open(host); !errors.Is(err, cubin.ErrNotDevice) {
+		t.Errorf("a host object gives %v", err)
+	}
+	for _, note := range []string{"short", "\x04\x00\x00\x00\xff\xff\xff\xff\x00\x00\x00\x00", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
+		"\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00abcd",
+		"\x00\x00\x00\x00\x1c\x00\x00\x00\x00\x00\x00\x00" + strings.Repeat("\xff", 28)} {
+		data := objecttest.ELF(objecttest.ELFFile{Machine: 190, Sections: []objecttest.Section{{Name: ".note.nv.tkinfo", Type: 7, Data: []byte(note)}}})
+		if _, err := open(data); !errors.Is(err, elf64.ErrFormat) {
+			t.Errorf("note %q gives %v", note, err)
+		}
+	}
+}
+
+func TestCompare(t *testing.T) {
+	base := objecttest.CubinFile{Arch: 80, Kernels: []string{"k"}, Options: []string{"-v "}, Text: []byte("0123456789")}
+	changed := func(change func(*objecttest.CubinFile)) objecttest.CubinFile {
+		f := base
+		change(&f)
+		return f
+	}
+	tests := []struct {
+		name  string
+		other objecttest.CubinFile
+		exact bool
+		want  []string
+	}{
+		{"equal", base, true, nil},
+		{"another command line", changed(func(f *objecttest.CubinFile) { f.Options = []string{"-w "} }), false, nil},
+		{"another command line, exactly", changed(func(f *objecttest.CubinFile) { f.Options = []string{"-w "} }), true,
+			[]string{"file: contents from 0x111: [76 20 00 0c 00 00 00 08 00 00 00 d0 07 00 00 4e] and [77 20 00 0c 00 00 00 08 00 00 00 d0 07 00 00 4e]",
+				"section .note.nv.tkinfo: contents from 0x4d: [76 20 00] and [77 20 00]"}},
+		{"another architecture", changed(func(f *objecttest.CubinFile) { f.Arch = 86 }), false,
+			[]string{"header: flags: 0x5004 and 0x5604", "section .note.nv.cuinfo: contents from 0x1a: [50 00 82 00 00 00] and [56 00 82 00 00 00]"}},
+		{"other code", changed(func(f *objecttest.CubinFile) { f.Text = []byte("01234x6789") }), false,
+			[]string{"section .text.k: contents from 0x5: [35 36 37 38 39] and [78 36 37 38 39]"}},
+	}
+	for _, test := range tests {
+		var got []string
+		for _, d := range cubin.Compare(mustOpen(t, base), mustOpen(t, test.other), test.exact) {
+			got = append(got, d.String())
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s:\n%s", test.name, diff)
+		}
+	}
+}
+
+func TestCompareSections(t *testing.T) {
+	with := func(names ...string) *cubin.File {
+		e := objecttest.ELFFile{Machine: 190}
+		for _, name := range names {
+			e.Sections = append(e.Sections, objecttest.Section{Name: name})
+		}
+		f, err := open(objecttest.ELF(e))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	find := func(differences []cubin.Difference) string {
+		for _, d := range differences {
+			if d.Where == "sections" {
+				return d.String()
+			}
+		}
+		return ""
+	}
+	a := with(".x", ".y", ".x")
+	if got, want := find(cubin.Compare(a, with(".x", ".x", ".y"), false)), "sections: order from 2: .y and .x"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := find(cubin.Compare(a, with(".x", ".y", ".z"), false)), "sections: only in one: [.x] and [.z]"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func FuzzOpen(f *testing.F) {
+	f.Add(objecttest.Cubin(objecttest.CubinFile{Arch: 90, Specific: true, Kernels: []string{"k"}, Options: []string{"-arch sm_90a "}, Text: []byte("text")}))
+	f.Add(objecttest.Cubin(objecttest.CubinFile{Arch: 80, Linked: true}))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file, err := open(data)
+		if err != nil {
+			return
+		}
+		file.Kernels()
+		if len(file.Sections) < 1000 {
+			again, _ := open(data)
+			for _, d := range cubin.Compare(file, again, true) {
+				if d.What != "contents" { // both cannot be read
+					t.Fatalf("differs from itself: %v", d)
+				}
+			}
+		}
+	})
+}

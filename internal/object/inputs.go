@@ -1,0 +1,202 @@
+package object
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/object/ar"
+	"github.com/warpld/warpld/internal/object/elf64"
+)
+
+// openAtOnce is how many files are read, and so are open, at the same time.
+const openAtOnce = 16
+
+// Inputs are what a command line says about the inputs of a link.
+type Inputs struct {
+	Files       []string
+	Libraries   []string      // of -l
+	LibraryPath []string      // of -L
+	LTO         bool          // LTO-IR by itself may be an input
+	Machine     elf64.Machine // of the host, which libraries must be for; 0: any
+}
+
+// Read reads one file. An archive gives an Object for each member.
+func Read(path string, lto bool, report func(*message.Message)) ([]*Object, error) {
+	return ReadAll(Inputs{Files: []string{path}, LTO: lto}, report)
+}
+
+// ReadAll reads all inputs in the order in which nvlink links them: files, then
+// libraries. It gives an Object also for what takes no part in the link, with
+// the reason. Messages that do not stop the link go to report, and the error is
+// the one of the first input that has one, whichever was read first.
+func ReadAll(in Inputs, report func(*message.Message)) ([]*Object, error) {
+	folder, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	paths := append([]string(nil), in.Files...)
+	for _, name := range in.Libraries {
+		path, messages, err := in.findLibrary(name)
+		for _, m := range messages {
+			report(m)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if path != "" {
+			paths = append(paths, path)
+		}
+	}
+	readers := make([]*reader, len(paths))
+	for i := range readers {
+		readers[i] = &reader{lto: in.LTO, folder: folder}
+	}
+	if err := readFiles(paths, readers); err != nil {
+		return nil, err
+	}
+	return join(readers, report), nil
+}
+
+// readFiles reads each file with its own reader. After an error the files
+// before it are still read, because one of them may have an error, too.
+func readFiles(paths []string, readers []*reader) error {
+	errs := make([]error, len(paths))
+	var firstError atomic.Int64
+	firstError.Store(int64(len(paths)))
+	var group errgroup.Group
+	group.SetLimit(openAtOnce)
+	for i := range paths {
+		if int64(i) > firstError.Load() {
+			break
+		}
+		group.Go(func() error {
+			if errs[i] = readers[i].file(paths[i]); errs[i] == nil {
+				return nil
+			}
+			for {
+				first := firstError.Load()
+				if int64(i) >= first || firstError.CompareAndSwap(first, int64(i)) {
+					return nil
+				}
+			}
+		})
+	}
+	group.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// join puts together what the readers found. An archive that is named twice,
+// by whatever path, is linked once.
+func join(readers []*reader, report func(*message.Message)) []*Object {
+	type stamp struct {
+		size     int64
+		modified time.Time
+	}
+	archives := map[stamp][]os.FileInfo{}
+	var objects []*Object
+next:
+	for _, rd := range readers {
+		if info := rd.archive; info != nil {
+			key := stamp{info.Size(), info.ModTime()}
+			for _, earlier := range archives[key] {
+				if os.SameFile(earlier, info) {
+					continue next
+				}
+			}
+			archives[key] = append(archives[key], info)
+		}
+		for _, m := range rd.messages {
+			report(m)
+		}
+		objects = append(objects, rd.objects...)
+	}
+	return objects
+}
+
+// findLibrary searches for the archive of -lNAME. A shared library anywhere in
+// the path hides it, and then there is no device code to link.
+func (in *Inputs) findLibrary(name string) (path string, messages []*message.Message, err error) {
+	for _, folder := range in.LibraryPath {
+		path := libraryFile(folder, name, ".so")
+		if _, err := os.Stat(path); err == nil {
+			return "", []*message.Message{libraryShared(name, path)}, nil
+		}
+	}
+	for _, folder := range in.LibraryPath {
+		path := libraryFile(folder, name, ".a")
+		if _, err := os.Stat(path); err != nil {
+			continue
+		}
+		switch why, err := in.incompatible(path); {
+		case err != nil:
+			return "", messages, err
+		case why != nil:
+			messages = append(messages, librarySkipped(name, path, why))
+		default:
+			return path, messages, nil
+		}
+	}
+	if messages == nil {
+		messages = []*message.Message{libraryMissing(name)}
+	}
+	return "", messages, nil
+}
+
+// libraryFile keeps the folder as it was given, because messages show it.
+func libraryFile(folder, name, extension string) string {
+	return strings.TrimSuffix(folder, "/") + "/lib" + name + extension
+}
+
+// incompatible says why a library is passed over in the search, if it is: its
+// first member is not for this host.
+func (in *Inputs) incompatible(path string) (why, err error) {
+	origin := message.Origin{File: path}
+	f, source, err := openFile(path)
+	if err != nil {
+		return nil, couldNotOpen(origin, err)
+	}
+	defer f.Close()
+	archive, err := ar.Open(f, source.Size)
+	if errors.Is(err, ar.ErrTruncated) {
+		return err, nil
+	}
+	if err != nil {
+		return nil, wrongArchive(origin, err)
+	}
+	for m, err := range archive.Members() {
+		if err != nil {
+			return err, nil
+		}
+		if m.Thin {
+			return nil, nil
+		}
+		return wrongHost(io.NewSectionReader(f, m.Offset, m.Size), m, in.Machine), nil
+	}
+	return errors.New("the archive has no members"), nil
+}
+
+// wrongHost says why the first member of a library is not one for a machine.
+// Device code is for any.
+func wrongHost(r io.ReaderAt, m ar.Member, machine elf64.Machine) error {
+	h, err := elf64.ReadHeader(r, m.Size)
+	switch {
+	case err != nil:
+		return fmt.Errorf("its first member %s is not an object: %w", m.Name, err)
+	case machine != 0 && h.Machine != machine && h.Machine != elf64.CUDA:
+		return fmt.Errorf("its first member %s is for machine %d, not %d", m.Name, h.Machine, machine)
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package object
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/warpld/warpld/internal/message"
+)
+
+// fatal makes a message of nvlink's text for a broken input; the notes say what
+// exactly is wrong with it.
+func fatal(id, text string, o message.Origin, cause error) *message.Message {
+	m := &message.Message{Severity: message.Fatal, ID: id, Text: text, Origin: o, Cause: cause}
+	if cause != nil {
+		m.Notes = []string{cause.Error()}
+	}
+	return m
+}
+
+func couldNotOpen(o message.Origin, cause error) *message.Message {
+	m := fatal("input-unreadable", fmt.Sprintf("Could not open input file '%s'", o), o, cause)
+	if errors.Is(cause, ErrChanged) {
+		m.Hint = "let the build finish writing its inputs before it links them"
+	}
+	return m
+}
+
+func couldNotExpand(o message.Origin, cause error) error {
+	if errors.Is(cause, ErrObfuscated) {
+		return fmt.Errorf("%s: %w", o, cause)
+	}
+	m := fatal("payload-corrupt", "Uncompress failed", o, cause)
+	m.Notes = []string{fmt.Sprintf("in %s: %v", o, cause)}
+	m.Hint = "the file is damaged; build it again"
+	return m
+}
+
+// internalError is what nvlink says after the message proper.
+func internalError(m *message.Message) message.List {
+	return message.List{m, {Severity: message.Fatal, ID: "internal-error", Text: "elfLink internal error", Origin: m.Origin}}
+}
+
+func noFatbin(o message.Origin, cause error) message.List {
+	m := fatal("no-fatbin", fmt.Sprintf("Could not find fatbin in '%s'", o), o, cause)
+	m.Hint = "the file is damaged; build it again"
+	return internalError(m)
+}
+
+func notElf(o message.Origin) *message.Message {
+	m := fatal("cubin-not-elf", "cubin not an elf?", o, nil)
+	m.Notes = []string{fmt.Sprintf("'%s' is called .cubin but does not hold device code", o)}
+	return m
+}
+
+func notDeviceElf(o message.Origin) *message.Message {
+	m := fatal("cubin-not-device", "cubin not a device elf?", o, nil)
+	m.Notes = []string{fmt.Sprintf("'%s' is called .cubin but is an ELF file for a host", o)}
+	m.Hint = "call a host object .o"
+	return m
+}
+
+func wrongFatbin(o message.Origin, cause error) *message.Message {
+	m := fatal("fatbin-format", "fatbin wrong format?", o, cause)
+	m.Notes = append([]string{fmt.Sprintf("'%s' is not a fat binary", o)}, m.Notes...)
+	return m
+}
+
+func needsLTO(o message.Origin) *message.Message {
+	m := fatal("nvvm-needs-lto", "should only see nvvm files when -lto", o, nil)
+	m.Notes = []string{fmt.Sprintf("'%s' is LTO-IR", o)}
+	m.Hint = "link with -dlto"
+	return m
+}
+
+func bitcode(o message.Origin) *message.Message {
+	m := fatal("bc-input", "should never see bc files", o, nil)
+	m.Notes = []string{fmt.Sprintf("'%s' is LLVM bitcode by its name", o)}
+	return m
+}
+
+func wrongNVVM(o message.Origin, cause error) *message.Message {
+	m := fatal("nvvm-invalid", "elfLink nvvm error", o, cause)
+	m.Notes = []string{fmt.Sprintf("'%s': %v", o, cause)}
+	m.Hint = "make LTO-IR with nvcc -ltoir"
+	return m
+}
+
+func wrongArchive(o message.Origin, cause error) message.List {
+	m := fatal("archive-format", "unexpected archive format", o, cause)
+	m.Notes = []string{fmt.Sprintf("'%s': %v", o, cause)}
+	m.Hint = "the archive is damaged; build it again"
+	return internalError(m)
+}
+
+// noThinMember is about a file that a thin archive names.
+func noThinMember(o message.Origin, path string, cause error) message.List {
+	m := couldNotOpen(message.Origin{File: path}, cause)
+	m.Origin = o
+	m.Notes = append(m.Notes, fmt.Sprintf("the thin archive '%s' names it", o.File))
+	return internalError(m)
+}
+
+func severalFatbins(o message.Origin, n int) *message.Message {
+	return &message.Message{Severity: message.Info, ID: "several-fatbins", Origin: o,
+		Text:  fmt.Sprintf("'%s' holds %d fat binaries, all of which are linked", o, n),
+		Notes: []string{"nvlink itself takes only the first and drops the others"}}
+}
+
+// libraryMissing has the name of the library for its origin.
+func libraryMissing(name string) *message.Message {
+	return &message.Message{Severity: message.Warning, Extra: true, ID: "library-missing", Origin: message.Origin{File: name},
+		Text: fmt.Sprintf("no lib%s.a found for -l%s", name, name),
+		Hint: "if it has device code, name its folder with -L"}
+}
+
+func libraryShared(name, path string) *message.Message {
+	return &message.Message{Severity: message.Info, ID: "library-shared", Origin: message.Origin{File: path},
+		Text: fmt.Sprintf("-l%s is the shared library '%s', from which no device code is linked", name, path)}
+}
+
+func librarySkipped(name, path string, why error) *message.Message {
+	return &message.Message{Severity: message.Warning, ID: "library-skipped", Origin: message.Origin{File: path},
+		Text:  fmt.Sprintf("Skipping incompatible '%s' when searching for -l%s", path, name),
+		Notes: []string{why.Error()}, Cause: why}
+}

@@ -1,0 +1,163 @@
+// Package object reads the inputs of a link, whatever files they are in, and
+// says what they hold. It recognises them as nvlink does.
+//
+// Reading an input takes what is needed to plan a link: headers, names, small
+// sections. The device code itself stays in the file until it is asked for, and
+// no file is kept open between the two.
+package object
+
+import (
+	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/object/arch"
+	"github.com/warpld/warpld/internal/object/fatbin"
+	"github.com/warpld/warpld/internal/object/hostelf"
+)
+
+// Types of the formats that Objects are made of.
+type (
+	Arch       = arch.Arch
+	HostRefs   = hostelf.HostRefs
+	ModuleKind = fatbin.Kind
+)
+
+// The kinds of modules. A fat binary may hold others, which no link takes.
+const (
+	PTX  = fatbin.PTX
+	ELF  = fatbin.ELF
+	NVVM = fatbin.NVVM
+)
+
+// ErrObfuscated is the error of Module.Data for code that only NVIDIA's own
+// tools can read. Source and Fatbin of the Object can be handed to them.
+var ErrObfuscated = fatbin.ErrObfuscated
+
+// A Kind says what sort of input an Object is.
+type Kind uint8
+
+const (
+	Unknown    Kind = iota
+	HostObject      // an object file of the host, in which there may be device code
+	Fatbin          // a fat binary by itself
+	Cubin           // device code by itself
+	LTOIR           // an NVVM container by itself
+	PTXFile         // PTX text by itself
+)
+
+var kindNames = [...]string{"unknown", "host object", "fat binary", "cubin", "LTO-IR", "PTX"}
+
+func (k Kind) String() string { return kindNames[k] }
+
+// An Object is one input, or one archive member, after reading. An object that
+// "ld -r" made of several gives one Object for each of them.
+type Object struct {
+	Origin message.Origin
+	Kind   Kind
+	// Modules are pieces of device code for the same program, for different
+	// architectures and in different forms: a link takes the one that Choose
+	// gives.
+	Modules []Module
+	// HostRefs is nil when the object does not say what host code refers to,
+	// which is not the same as empty lists.
+	HostRefs *HostRefs
+	// RegisterID names the object in the registration file; empty: it is not
+	// named there.
+	RegisterID string
+	// LinkedIDs are the RegisterIDs of objects whose device code an earlier
+	// device link has put into this one. An nvlink that writes a registration
+	// file leaves those objects out, unless they are linked as LTO-IR. Objects
+	// that are otherwise ignored have them, too.
+	LinkedIDs []string
+	// Source is the whole input, Fatbin the fat binary in it, if it has one.
+	Source Source
+	Fatbin Source
+	// Ignored says why the object takes no part in the link; empty: it does.
+	// Expected says that this is as usual: it is host code.
+	Ignored  string
+	Expected bool
+}
+
+// A Module is one piece of device code.
+type Module struct {
+	Kind    ModuleKind
+	Arch    Arch
+	Options string // what it was compiled with, as the compiler recorded it
+	Ident   string // name of the source, if the compiler recorded it
+	Major   int    // version of the format of the code: PTX 9.0, LTO-IR 1.65
+	Minor   int
+	// Obfuscated code cannot be read by Data.
+	Obfuscated bool
+	// Is32Bit code cannot be linked with -m64.
+	Is32Bit bool
+	// Size is that of the code; where it is stored in a fat binary, with up to
+	// 7 bytes of padding.
+	Size int64
+
+	origin message.Origin
+	source Source         // what the code is in
+	member *fatbin.Member // which part of the source; nil: the whole
+}
+
+// Data reads the code. It opens the file again for that.
+func (m *Module) Data() ([]byte, error) {
+	f, err := m.source.Open()
+	if err != nil {
+		return nil, couldNotOpen(m.origin, err)
+	}
+	defer f.Close()
+	if m.member == nil {
+		data, err := f.all()
+		if err != nil {
+			return nil, couldNotOpen(m.origin, err)
+		}
+		return data, nil
+	}
+	data, err := m.member.Payload(f, fatbin.MaxPayload)
+	if err != nil {
+		return nil, couldNotExpand(m.origin, err)
+	}
+	return data, nil
+}
+
+// Container gives the code for tools that can read it in every form: as a fat
+// binary that holds nothing else, or as it is if it was an input by itself.
+func (m *Module) Container() ([]byte, error) {
+	if m.member == nil {
+		return m.Data()
+	}
+	f, err := m.source.Open()
+	if err != nil {
+		return nil, couldNotOpen(m.origin, err)
+	}
+	defer f.Close()
+	data, err := m.member.Alone(f)
+	if err != nil {
+		return nil, couldNotOpen(m.origin, err)
+	}
+	return data, nil
+}
+
+// String names the code for people: "LTO-IR for sm_80".
+func (m *Module) String() string { return m.Kind.String() + " for " + m.Arch.String() }
+
+// modules makes Modules of the members of a fat binary.
+func modules(o message.Origin, source Source, c *fatbin.Container) []Module {
+	ms := make([]Module, len(c.Members))
+	for i := range c.Members {
+		member := &c.Members[i]
+		ms[i] = Module{
+			Kind:       member.Kind,
+			Arch:       member.Arch,
+			Options:    member.Options,
+			Ident:      member.Ident,
+			Major:      member.Major,
+			Minor:      member.Minor,
+			Obfuscated: member.Flags&fatbin.Obfuscated != 0,
+			Is32Bit:    member.Flags&fatbin.Is64Bit == 0,
+			Size:       member.Size(),
+			origin:     o,
+			source:     source,
+			member:     member,
+		}
+	}
+	return ms
+}

@@ -1,0 +1,99 @@
+package object
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+)
+
+// ErrChanged: a file is not the one that was read at the start of the link.
+var ErrChanged = errors.New("file was changed during the link")
+
+// maxSource is the size of the largest input that is ever read as a whole.
+const maxSource = 1 << 32
+
+// A Source is where bytes of an input are: a file, or a part of one.
+type Source struct {
+	Path   string
+	Offset int64
+	Size   int64
+
+	fileSize int64
+	modified time.Time
+}
+
+// part is a piece of a source.
+func (s Source) part(offset, size int64) Source {
+	s.Offset += offset
+	s.Size = size
+	return s
+}
+
+// An OpenSource gives the bytes of a Source, counted from its start.
+type OpenSource struct {
+	*io.SectionReader
+	file *os.File
+}
+
+// Open opens the file. It must still be the file that was read.
+func (s Source) Open() (*OpenSource, error) {
+	f, err := os.Open(s.Path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	if info.Size() != s.fileSize || !info.ModTime().Equal(s.modified) {
+		f.Close()
+		return nil, fmt.Errorf("%s: %w", s.Path, ErrChanged)
+	}
+	return &OpenSource{io.NewSectionReader(f, s.Offset, s.Size), f}, nil
+}
+
+// Close closes the file.
+func (o *OpenSource) Close() error { return o.file.Close() }
+
+// Read reads all bytes of the source.
+func (s Source) Read() ([]byte, error) {
+	o, err := s.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer o.Close()
+	return o.all()
+}
+
+func (o *OpenSource) all() ([]byte, error) {
+	if o.Size() > maxSource {
+		return nil, fmt.Errorf("%d bytes are more than can be linked", o.Size())
+	}
+	data := make([]byte, o.Size())
+	_, err := io.ReadFull(io.NewSectionReader(o.SectionReader, 0, o.Size()), data)
+	return data, err
+}
+
+// openFile opens a regular file for reading it as a source.
+func openFile(path string) (*os.File, Source, error) {
+	// Whoever opens a pipe waits for its other end.
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s: not a regular file", path)
+	}
+	if err != nil {
+		return nil, Source{}, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, Source{}, err
+	}
+	if info, err = f.Stat(); err != nil {
+		f.Close()
+		return nil, Source{}, err
+	}
+	return f, Source{Path: path, Size: info.Size(), fileSize: info.Size(), modified: info.ModTime()}, nil
+}
