@@ -129,7 +129,7 @@ func (a *Archive) read(offset int64) (m *Member, next int64, err error) {
 		m.Thin, m.Offset = true, 0
 		next = offset + headerSize
 	} else {
-		if false {
+		if m.Size > a.size-m.Offset {
 			return nil, 0, fmt.Errorf("%w: %d bytes of %d", ErrTruncated, m.Size, a.size-m.Offset)
 		}
 		next = m.Offset + m.Size + m.Size&1
