@@ -12,8 +12,8 @@ import (
 var update = flag.Bool("update", false, "write the golden files anew")
 
 func TestGoldenTexts(t *testing.T) {
-	for name, got := range map[string]string{"help.txt": Help("nvlink"), "warpld.1": ManPage()} {
-		golden := filepath.Join("testdata", name)
+	docs := filepath.Join("..", "..", "docs")
+	for golden, got := range map[string]string{filepath.Join("testdata", "help.txt"): Help("nvlink"), filepath.Join(docs, "warpld.1"): ManPage()} {
 		if *update {
 			if err := os.WriteFile(golden, []byte(got), 0o666); err != nil {
 				t.Fatal(err)
@@ -24,7 +24,7 @@ func TestGoldenTexts(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(string(want), got); diff != "" {
-			t.Errorf("%s (-want +got, -update accepts it):\n%s", name, diff)
+			t.Errorf("%s (-want +got, -update accepts it):\n%s", golden, diff)
 		}
 	}
 }
