@@ -8,7 +8,9 @@
 package action
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"os"
 	"time"
 )
@@ -40,6 +42,8 @@ type Estimate struct {
 // A File is an input under its name in the working directory.
 type File struct {
 	Name string // relative, slash separated
+	// Origin is where people know it from; it is no part of the key.
+	Origin string
 	Content
 }
 
@@ -57,6 +61,15 @@ func Bytes(b []byte) Content {
 
 // AtPath is a Content that is the whole of a file.
 func AtPath(path string) Content { return Content{Path: path} }
+
+// Open gives the bytes as a stream.
+func (c Content) Open() (io.ReadCloser, error) {
+	if c.Load == nil {
+		return os.Open(c.Path)
+	}
+	b, err := c.Load()
+	return io.NopCloser(bytes.NewReader(b)), err
+}
 
 // Read gives the bytes.
 func (c Content) Read() ([]byte, error) {
@@ -77,6 +90,8 @@ type Result struct {
 	Stdout   []byte
 	Stderr   []byte
 	Outputs  map[string]Content
+	// Cached says that the result is an earlier run's; its Usage is that of finding it.
+	Cached bool
 	// Missing lists the declared outputs that the tool did not write.
 	Missing []string
 	Usage   Usage

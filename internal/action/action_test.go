@@ -15,10 +15,10 @@ import (
 func sample() *Action {
 	return &Action{
 		Label:   "compile",
-		Tool:    File{"bin/warpld", Bytes([]byte("tool"))},
+		Tool:    File{Name: "bin/warpld", Content: Bytes([]byte("tool"))},
 		Args:    []string{"worker", "", "-x"},
 		Env:     []string{"B=2", "A=1", "EMPTY="},
-		Inputs:  []File{{"m/b.ir", Bytes([]byte("bbb"))}, {"m/a.ir", Bytes([]byte("a"))}, {"job.json", Bytes(nil)}, {"bin/z", Bytes([]byte("z"))}},
+		Inputs:  []File{{Name: "m/b.ir", Content: Bytes([]byte("bbb"))}, {Name: "m/a.ir", Content: Bytes([]byte("a"))}, {Name: "job.json", Content: Bytes(nil)}, {Name: "bin/z", Content: Bytes([]byte("z"))}},
 		Outputs: []string{"lto.ptx", "answer.json"},
 		Limit:   90*time.Second + 5*time.Millisecond,
 	}
@@ -54,14 +54,14 @@ func TestKeyIsThatOfTheRemoteExecutionAPI(t *testing.T) {
 	want := DigestOf(marshal(&repb.Action{
 		CommandDigest: digest(marshal(command)), InputRootDigest: digest(marshal(root)),
 		Timeout: durationpb.New(90*time.Second + 5*time.Millisecond)}))
-	got, err := sample().Key()
+	got, err := sample().Key(ReadDigest)
 	if err != nil || got != want {
 		t.Errorf("Key() = %v, %v; want %v", got, err, want)
 	}
 }
 
 func TestKeyDependsOnWhatMatters(t *testing.T) {
-	base, err := sample().Key()
+	base, err := sample().Key(ReadDigest)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,13 +75,13 @@ func TestKeyDependsOnWhatMatters(t *testing.T) {
 	} {
 		a := sample()
 		change(a)
-		if key, err := a.Key(); err != nil || key == base {
+		if key, err := a.Key(ReadDigest); err != nil || key == base {
 			t.Errorf("another %s: key %v, %v", name, key, err)
 		}
 	}
 	a := sample()
 	a.Label, a.Cost = "other", Estimate{Memory: 1}
-	if key, err := a.Key(); err != nil || key != base {
+	if key, err := a.Key(ReadDigest); err != nil || key != base {
 		t.Errorf("label and estimate change the key: %v, %v", key, err)
 	}
 }
@@ -89,15 +89,15 @@ func TestKeyDependsOnWhatMatters(t *testing.T) {
 func TestKeyRefusesBadNames(t *testing.T) {
 	for _, name := range []string{"", "/etc/passwd", "../x", "a/../b", "a//b", "m/b.ir"} {
 		a := sample()
-		a.Inputs = append(a.Inputs, File{name, Bytes(nil)})
-		if _, err := a.Key(); err == nil || !strings.Contains(err.Error(), path.Base(name)) && name != "" {
+		a.Inputs = append(a.Inputs, File{Name: name, Content: Bytes(nil)})
+		if _, err := a.Key(ReadDigest); err == nil || !strings.Contains(err.Error(), path.Base(name)) && name != "" {
 			t.Errorf("input %q: error %v", name, err)
 		}
 	}
 	a := sample()
 	broken := errors.New("broken")
 	a.Inputs[0].Content = Content{Load: func() ([]byte, error) { return nil, broken }}
-	if _, err := a.Key(); !errors.Is(err, broken) {
+	if _, err := a.Key(ReadDigest); !errors.Is(err, broken) {
 		t.Errorf("unreadable input: error %v", err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -28,34 +27,33 @@ func DigestOf(b []byte) Digest {
 
 // Digest reads the content and names it.
 func (c Content) Digest() (Digest, error) {
-	if c.Load != nil {
-		b, err := c.Load()
-		if err != nil {
-			return Digest{}, err
-		}
-		return DigestOf(b), nil
-	}
-	f, err := os.Open(c.Path)
+	r, err := c.Open()
 	if err != nil {
 		return Digest{}, err
 	}
-	defer f.Close()
+	defer r.Close()
 	h := sha256.New()
-	n, err := io.Copy(h, f)
+	n, err := io.Copy(h, r)
 	if err != nil {
 		return Digest{}, fmt.Errorf("digest of %s: %w", c.Path, err)
 	}
 	return Digest{hex.EncodeToString(h.Sum(nil)), n}, nil
 }
 
+// A Digester names the bytes of a file; ReadDigest is one that reads them.
+type Digester func(File) (Digest, error)
+
+// ReadDigest reads a file and names it.
+func ReadDigest(f File) (Digest, error) { return f.Content.Digest() }
+
 // Key is the digest of the action as the Remote Execution API defines it: of an
 // Action message that names a Command and a tree of input directories. The tool
 // is part of that tree, so a new version of it is a new key. Labels, estimates
 // and the places where the inputs lie are not.
-func (a *Action) Key() (Digest, error) {
+func (a *Action) Key(digest Digester) (Digest, error) {
 	root := &directory{children: map[string]*directory{}}
 	for _, f := range append([]File{a.Tool}, a.Inputs...) {
-		d, err := f.Content.Digest()
+		d, err := digest(f)
 		if err != nil {
 			return Digest{}, fmt.Errorf("%s: input %s: %w", a.Label, f.Name, err)
 		}

@@ -25,6 +25,7 @@ var commands []command
 
 func init() {
 	commands = []command{
+		{"cache", "cache [show|verify|prune [MB]|why OUTPUT]", "look at the cache, check it, make room, or ask why a link was not found in it", manageCache},
 		{"help", "help", "show this text", help},
 		{"inspect", "inspect FILE...", "show what the linker sees in its inputs", inspect},
 		{"man", "man", "print the manual page, in roff", man},
@@ -55,9 +56,9 @@ func Run(ctx context.Context, c link.Caller, args []string) int {
 
 func help(_ context.Context, c link.Caller, _ []string) error {
 	fmt.Fprint(c.Stdout, "warpld links GPU device code in the place of NVIDIA's nvlink.\n\n"+
-		"  warpld [nvlink's options] FILE...    link; 'warpld --help' lists the options\n")
+		"  warpld [nvlink's options] FILE...                 link; 'warpld --help' lists the options\n")
 	for _, cmd := range commands {
-		fmt.Fprintf(c.Stdout, "  warpld %-29s %s\n", cmd.usage, cmd.about)
+		fmt.Fprintf(c.Stdout, "  warpld %-42s %s\n", cmd.usage, cmd.about)
 	}
 	return nil
 }

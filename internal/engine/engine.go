@@ -83,7 +83,7 @@ func Compile(kind plan.Engine, t Tools, modules []Module, options []string) (*ac
 	for i, m := range modules {
 		name := ModuleName(i)
 		job.Modules = append(job.Modules, name)
-		inputs = append(inputs, action.File{Name: name, Content: m.Content})
+		inputs = append(inputs, action.File{Name: name, Origin: m.Origin, Content: m.Content})
 	}
 	text, err := json.Marshal(job)
 	if err != nil {

@@ -97,12 +97,14 @@ func (l *linker) link(ctx context.Context) (err error) {
 		l.tell("the working directories of the actions are kept in %s", runner.Root())
 	}
 	l.explain()
-	result, err := l.build(ctx, runner, runtime.NumCPU())
+	cached, done := l.cached(runner)
+	defer done()
+	result, err := l.build(ctx, cached, runtime.NumCPU())
 	if err == nil && l.log.ExitCode() != message.ExitOK {
 		return nil // an error was reported that did not stop the link, but its result doesn't count
 	}
 	if failed := message.Of(err); failed != nil && ctx.Err() == nil {
-		l.blame(ctx, runner, runtime.NumCPU(), failed)
+		l.blame(ctx, cached, runtime.NumCPU(), failed)
 		err = failed
 	}
 	if timeErr := l.writeTimes(); err == nil {

@@ -13,7 +13,7 @@ import (
 // writeOutputs puts the results where the command line wants them. All that can
 // fail has been done: a link that fails leaves no output.
 func (l *linker) writeOutputs(b *build) error {
-	r, err := os.Open(b.output.Path)
+	r, err := b.output.Open()
 	if err != nil {
 		return err
 	}

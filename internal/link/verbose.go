@@ -47,15 +47,15 @@ func (l *linker) watch(r action.Runner) action.Runner {
 }
 
 func (w watched) Run(ctx context.Context, a *action.Action) (*action.Result, error) {
-	key, err := a.Key()
-	if err != nil {
-		return nil, err
-	}
-	w.l.say("%s %s: %s %s", a.Label, key.Hash[:12], a.Tool.Path, strings.Join(a.Args, " "))
+	w.l.say("%s: %s %s", a.Label, a.Tool.Path, strings.Join(a.Args, " "))
 	result, err := w.Runner.Run(ctx, a)
-	if err == nil {
+	switch {
+	case err != nil:
+	case result.Cached:
+		w.l.say("%s: from the cache", a.Label)
+	default:
 		u := result.Usage
-		w.l.say("%s %s: %v wall, %v CPU, %d MB", a.Label, key.Hash[:12], u.Wall.Round(time.Millisecond), u.CPU.Round(time.Millisecond), u.Memory>>20)
+		w.l.say("%s: %v wall, %v CPU, %d MB", a.Label, u.Wall.Round(time.Millisecond), u.CPU.Round(time.Millisecond), u.Memory>>20)
 	}
 	return result, err
 }

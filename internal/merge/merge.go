@@ -69,7 +69,7 @@ func Action(t Tool, parts []Part, arguments []string) *action.Action {
 		Limit:   t.Limit,
 	}
 	for i, p := range parts {
-		f := action.File{Name: p.name(i), Content: action.Content{Load: p.file}}
+		f := action.File{Name: p.name(i), Origin: p.Origin, Content: action.Content{Load: p.file}}
 		a.Inputs = append(a.Inputs, f)
 		a.Args = append(a.Args, f.Name)
 	}

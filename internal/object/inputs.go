@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -65,28 +64,15 @@ func ReadAll(in Inputs, report func(*message.Message)) ([]*Object, error) {
 	return join(readers, report), nil
 }
 
-// readFiles reads each file with its own reader. After an error the files
-// before it are still read, because one of them may have an error, too.
+// readFiles reads each file with its own reader.
 func readFiles(paths []string, readers []*reader) error {
 	errs := make([]error, len(paths))
-	var firstError atomic.Int64
-	firstError.Store(int64(len(paths)))
 	var group errgroup.Group
 	group.SetLimit(openAtOnce)
 	for i := range paths {
-		if int64(i) > firstError.Load() {
-			break
-		}
 		group.Go(func() error {
-			if errs[i] = readers[i].file(paths[i]); errs[i] == nil {
-				return nil
-			}
-			for {
-				first := firstError.Load()
-				if int64(i) >= first || firstError.CompareAndSwap(first, int64(i)) {
-					return nil
-				}
-			}
+			errs[i] = readers[i].file(paths[i])
+			return nil
 		})
 	}
 	group.Wait()

@@ -30,8 +30,9 @@ func origins(objects []*Object) (list []string) {
 func TestArchives(t *testing.T) {
 	file := func(name string, data []byte) objecttest.File { return objecttest.File{Name: name, Data: data} }
 	normal := objecttest.Archive(file("a.o", host), file("a_member_with_a_long_name.o", host))
+	// The second member of another archive, whose name is at 5 among the names.
 	nestedThin := []byte("!<thin>\n" + objecttest.ArchiveHeader("//", 10) + "normal.a/\n" +
-		objecttest.ArchiveHeader(fmt.Sprintf("/0:%d", strings.Index(string(normal), "/0              ")), len(host)))
+		objecttest.ArchiveHeader(fmt.Sprintf("/0:%d", strings.Index(string(normal), "/5              ")), len(host)))
 	files := map[string][]byte{
 		"normal.a":      normal,
 		"mixed.a":       objecttest.Archive(file("empty", nil), file("t.txt", unknown), file("c.cubin", code), file("bad.o", host[:200]), file("x", host), file("plain.o", plain)),
@@ -57,7 +58,7 @@ func TestArchives(t *testing.T) {
 		{"mixed.a", []string{"mixed.a:empty (it is empty)", "mixed.a:t.txt (it is neither)", "mixed.a:c.cubin (it is device)",
 			"mixed.a:bad.o (it is damaged:)", "mixed.a:x", "mixed.a:plain.o (it holds no)"}},
 		{"sub/thin.a", []string{"sub/thin.a:b.o", "sub/thin.a:deep/c.o"}},
-		{"nested.a", []string{"nested.a:a.o"}},
+		{"nested.a", []string{"nested.a:a_member_with_a_long_name.o"}},
 		{"missing.a", []string{"!Could not open input file 'gone.o'; elfLink internal error"}},
 		{"cut.a", []string{"cut.a:a.o", "cut.a (the rest of)"}},
 		{"garbage.a", []string{"garbage.a:a.o", "garbage.a:a_member_with_a_long_name.o", "garbage.a (the rest of)"}},
@@ -110,6 +111,7 @@ func TestLibraries(t *testing.T) {
 		"1/libnone.a": []byte("!<arch>\n"), "2/libnone.a": archive,
 		"1/libtext.a": unknown, "2/libtext.a": archive,
 		"1/libjunk.a": objecttest.Archive(objecttest.File{Name: "t.txt", Data: unknown}),
+		"1/libthin.a": objecttest.ThinArchive(objecttest.File{Name: "t.o", Data: host}), "1/t.o": host,
 		"1/libcode.a": objecttest.Archive(objecttest.File{Name: "c.o", Data: code}, objecttest.File{Name: "a.o", Data: host}),
 	}))
 	tests := []struct {
@@ -124,6 +126,7 @@ func TestLibraries(t *testing.T) {
 		{"none", 0, []string{"2/libnone.a:a.o"}, []string{"Skipping incompatible './1/libnone.a' when searching for -lnone"}},
 		{"junk", 0, nil, []string{"Skipping incompatible './1/libjunk.a' when searching for -ljunk"}},
 		{"code", elf64.X8664, []string{"./1/libcode.a:c.o (it is device)", "./1/libcode.a:a.o"}, nil},
+		{"thin", elf64.X8664, []string{"./1/libthin.a:t.o"}, nil},
 		{"text", 0, []string{"!unexpected archive format; elfLink internal error"}, nil},
 		{"missing", 0, nil, []string{"no libmissing.a found for -lmissing"}},
 	}

@@ -104,13 +104,15 @@ type Options struct {
 
 // Own is what warpld's own options say.
 type Own struct {
-	Engine    string // "auto", "nvvm", "jitlink" or "vendor"
-	Verbose   bool
-	CUDA      string        // root of the toolkit to use; empty: find one
-	TimeLimit time.Duration // for one run of a tool; 0: none
-	TempDir   string
-	Keep      bool // keep the working directories of the actions
-	Strict    bool // warnings that nvlink doesn't have are errors
+	Engine     string // "auto", "nvvm", "jitlink" or "vendor"
+	Verbose    bool
+	Cache      string        // "on" or "off"
+	CacheLimit int           // in megabytes
+	CUDA       string        // root of the toolkit to use; empty: find one
+	TimeLimit  time.Duration // for one run of a tool; 0: none
+	TempDir    string
+	Keep       bool // keep the working directories of the actions
+	Strict     bool // warnings that nvlink doesn't have are errors
 	// VerboseKeep keeps the intermediate files and prints the commands for them.
 	VerboseKeep bool
 }

@@ -182,6 +182,11 @@ var table = []row{
 	{long: "verbose-keep", short: "vkeep", group: own, field: func(o *Options) any { return &o.Own.VerboseKeep },
 		help: "Keep every intermediate file in a folder named after the output with '.keep' added, and print the commands " +
 			"that make them. nvlink once had this option; today it refuses it."},
+	{long: "warpld-cache", short: "warpld-cache", group: own, field: func(o *Options) any { return &o.Own.Cache }, value: "on|off",
+		allowed: []string{"on", "off"}, initial: "on",
+		help: "Whether results are kept and used again. They lie in WARPLD_CACHE_DIR, or in a folder 'warpld' of the user's cache folder."},
+	{long: "warpld-cache-limit", short: "warpld-cache-limit", group: own, field: func(o *Options) any { return &o.Own.CacheLimit }, value: "megabytes", initial: "10240",
+		help: "How large the cache may grow before what was used longest ago is removed."},
 	{long: "warpld-cuda", short: "warpld-cuda", group: own, field: func(o *Options) any { return &o.Own.CUDA }, value: "directory",
 		help: "The CUDA toolkit whose libraries and tools are used."},
 	{long: "warpld-engine", short: "warpld-engine", group: own, field: func(o *Options) any { return &o.Own.Engine }, value: "engine",

@@ -49,6 +49,11 @@ func New(parent string, keep bool) (*Runner, error) {
 // Root is where the working directories are.
 func (r *Runner) Root() string { return r.root }
 
+// Dir names a directory that nobody has used yet, for files that last until Close.
+func (r *Runner) Dir() string {
+	return filepath.Join(r.root, strconv.FormatInt(r.next.Add(1), 10)+"-kept")
+}
+
 // Close removes all that the runner wrote, results included.
 func (r *Runner) Close() error {
 	if r.keep {

@@ -89,7 +89,7 @@ func (f *File) readArch() error {
 		return nil
 	}
 	for _, tool := range f.Tools {
-		if a, ok := tool.arch(); ok &&  a.Suffix == "f" {
+		if a, ok := tool.arch(); ok && a.Number == f.Arch.Number && a.Suffix == "f" {
 			f.Arch.Suffix = "f"
 			return nil
 		}

@@ -65,11 +65,7 @@ type SectionType uint32
 // The types that this reader treats specially.
 const (
 	Symtab      SectionType = 2
-	Strtab      SectionType = 3
-	Rela        SectionType = 4
-	Note        SectionType = 7
 	NoBits      SectionType = 8
-	Rel         SectionType = 9
 	SymtabShndx SectionType = 18
 )
 

@@ -27,6 +27,7 @@ func sample(extended bool) []byte {
 		{Name: ".text", Flags: 6, Data: []byte("code")},
 		{Name: ".strtab", Type: 3, Data: names},
 		{Name: ".symtab", Type: 2, Link: 2, EntSize: 24, Data: rows},
+		{Name: ".other_shndx", Type: 18, Link: 9},
 		{Name: ".symtab_shndx", Type: 18, Link: 3, EntSize: 4, Data: indexes},
 		{Name: ".bss", Type: 8},
 	}})
@@ -45,7 +46,7 @@ func TestOpen(t *testing.T) {
 		for _, s := range f.Sections {
 			names = append(names, s.Name)
 		}
-		want := []string{"", ".text", ".strtab", ".symtab", ".symtab_shndx", ".bss", ".shstrtab"}
+		want := []string{"", ".text", ".strtab", ".symtab", ".other_shndx", ".symtab_shndx", ".bss", ".shstrtab"}
 		if diff := cmp.Diff(want, names); diff != "" {
 			t.Errorf("sections (extended %v):\n%s", extended, diff)
 		}
@@ -124,8 +125,8 @@ func TestDamage(t *testing.T) {
 		{"small section headers", change(58, 40), elf64.ErrFormat},
 		{"names in no section", change(62, 99, 0), elf64.ErrFormat},
 		{"name outside", change(table+64, 0xff, 0xff), elf64.ErrFormat},
-		{"names outside of the file", change(table+6*64+24, []byte(huge)...), elf64.ErrTruncated},
-		{"names without end", change(table+6*64+32, 5), elf64.ErrFormat},
+		{"names outside of the file", change(table+7*64+24, []byte(huge)...), elf64.ErrTruncated},
+		{"names without end", change(table+7*64+32, 5), elf64.ErrFormat},
 		{"extended count without end", append(change(60, 0, 0)[:table+32], append([]byte(huge), whole[table+40:]...)...), elf64.ErrTooLarge},
 	}
 	for _, test := range tests {
@@ -149,7 +150,7 @@ func TestDamagedSections(t *testing.T) {
 		{"other rows", change(symtab+56, 16), elf64.ErrFormat},
 		{"names in no section", change(symtab+40, 77), elf64.ErrFormat},
 		{"names are code", change(symtab+40, 1), elf64.ErrFormat},
-		{"too few indexes", change(symtab+64+32, 8), elf64.ErrFormat},
+		{"too few indexes", change(symtab+2*64+32, 8), elf64.ErrFormat},
 	}
 	for _, test := range tests {
 		f, err := open(test.data)

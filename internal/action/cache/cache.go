@@ -1,0 +1,219 @@
+// Package cache keeps the results of actions on this machine. It is a Runner
+// around a Runner: an action whose key is known is not run again.
+//
+// Below the cache's directory lie
+//
+//	results/ab/abcd...   what an action gave, by the action's key (JSON)
+//	blobs/cd/cdef...     its outputs, by their digest
+//	digests              digests of files that were not changed since (stat.go)
+//	last/                what the last link of each output was made of (why.go)
+//
+// Every file is written under another name and moved into place, so readers see
+// all of it or nothing, whoever is killed when. What is read is checked: a result
+// that is not what it says it is counts as not there.
+package cache
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/warpld/warpld/internal/action"
+)
+
+// A Cache is a directory of results. Its methods may be called at once, also by
+// several processes.
+type Cache struct {
+	dir     string
+	limit   int64
+	digests *statCache
+	// stored counts bytes that this process added.
+	stored atomic.Int64
+
+	once sync.Once
+	note func(error)
+
+	output  string // whose link this is, see why.go
+	trailMu sync.Mutex
+	trail   []Manifest
+}
+
+// Open opens or makes the cache in dir, which is kept below limit bytes. The note
+// function hears of the first failure, such as a full disk; the link goes on
+// without the cache then.
+func Open(dir string, limit int64, note func(error)) (*Cache, error) {
+	for _, sub := range []string{"results", "blobs", "last"} {
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o777); err != nil {
+			return nil, fmt.Errorf("cache: %w", err)
+		}
+	}
+	return &Cache{dir: dir, limit: limit, note: note, digests: openStatCache(filepath.Join(dir, "digests"))}, nil
+}
+
+// Dir is where the user's cache lies.
+func Dir(env func(string) string) (string, error) {
+	if dir := env("WARPLD_CACHE_DIR"); dir != "" {
+		return filepath.Abs(dir)
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, "warpld", "cache"), nil
+}
+
+// Close writes what was learned of files, and makes room if much was added.
+func (c *Cache) Close() {
+	c.failed(c.digests.save())
+	c.failed(c.saveTrail())
+	if c.stored.Load() > 0 {
+		c.failed(c.pruneSometimes(time.Now()))
+	}
+}
+
+// failed takes note of an error that the link survives.
+func (c *Cache) failed(err error) {
+	if err != nil {
+		c.once.Do(func() { c.note(err) })
+	}
+}
+
+// Digest names the bytes of a file; what lies in one that did not change is not
+// read for it.
+func (c *Cache) Digest(f action.File) (action.Digest, error) {
+	if f.Load != nil {
+		return f.Content.Digest()
+	}
+	return c.digests.digest(f.Path)
+}
+
+// A runner asks the cache before it asks the runner behind it.
+type runner struct {
+	cache *Cache
+	next  action.Runner
+	keep  func() string
+}
+
+// Runner gives a Runner that answers from the cache or asks next. Outputs are put
+// into fresh files in directories that dir gives, so that pruning by others can't
+// take them away.
+func (c *Cache) Runner(next action.Runner, dir func() string) action.Runner {
+	return &runner{c, next, dir}
+}
+
+// Run implements action.Runner.
+func (r *runner) Run(ctx context.Context, a *action.Action) (*action.Result, error) {
+	digests := map[string]action.Digest{}
+	key, err := a.Key(func(f action.File) (d action.Digest, err error) {
+		d, err = r.cache.Digest(f)
+		digests[f.Name] = d
+		return d, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	result, err := r.cache.get(key, a, r.keep())
+	if err == nil {
+		r.cache.remember(a, key, digests, true)
+		return result, nil
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		r.cache.failed(err)
+	}
+	if result, err = r.next.Run(ctx, a); err != nil {
+		return nil, err
+	}
+	// A tool that fails may do better next time, on another machine or with more
+	// memory; only success is for good.
+	if result.OK() {
+		r.cache.failed(r.cache.put(key, result))
+		r.cache.remember(a, key, digests, false)
+	}
+	return result, nil
+}
+
+// A record is a result as it is kept.
+type record struct {
+	Stdout, Stderr []byte
+	Outputs        map[string]action.Digest
+	Usage          action.Usage
+}
+
+func (c *Cache) path(kind, hash string) string {
+	return filepath.Join(c.dir, kind, hash[:2], hash)
+}
+
+// get looks a result up and puts its outputs into dir.
+func (c *Cache) get(key action.Digest, a *action.Action, dir string) (*action.Result, error) {
+	start := time.Now()
+	path := c.path("results", key.Hash)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var rec record
+	if err := json.Unmarshal(text, &rec); err != nil {
+		os.Remove(path)
+		return nil, fmt.Errorf("cache: result %s: %w", key.Hash, err)
+	}
+	result := &action.Result{Stdout: rec.Stdout, Stderr: rec.Stderr, Cached: true, Outputs: map[string]action.Content{}}
+	for _, name := range a.Outputs {
+		digest, ok := rec.Outputs[name]
+		if !ok {
+			os.Remove(path)
+			return nil, fmt.Errorf("cache: result %s has no %s", key.Hash, name)
+		}
+		if err := c.take(digest, filepath.Join(dir, name)); err != nil {
+			os.Remove(path)
+			return nil, err
+		}
+		result.Outputs[name] = action.AtPath(filepath.Join(dir, name))
+	}
+	used(path)
+	result.Usage = action.Usage{Start: start, Wall: time.Since(start)}
+	return result, nil
+}
+
+// take copies a blob out of the cache and checks that it is the right one.
+func (c *Cache) take(want action.Digest, to string) error {
+	path := c.path("blobs", want.Hash)
+	got, err := copyFile(path, to)
+	if err != nil {
+		return err
+	}
+	if got != want {
+		os.Remove(path)
+		return fmt.Errorf("cache: %s holds other bytes than it should and was removed", path)
+	}
+	used(path)
+	return nil
+}
+
+// put keeps a result: its outputs first, so that what is found is whole.
+func (c *Cache) put(key action.Digest, result *action.Result) error {
+	rec := record{Stdout: result.Stdout, Stderr: result.Stderr, Usage: result.Usage, Outputs: map[string]action.Digest{}}
+	for name, content := range result.Outputs {
+		digest, err := c.keepBlob(content)
+		if err != nil {
+			return fmt.Errorf("cache: %w", err)
+		}
+		rec.Outputs[name] = digest
+	}
+	text, err := json.Marshal(rec)
+	if err != nil {
+		return err
+	}
+	return c.write(c.path("results", key.Hash), text)
+}
+
+// used marks a file as recently used: pruning goes by the time of modification.
+func used(path string) {
+	now := time.Now()
+	os.Chtimes(path, now, now)
+}
