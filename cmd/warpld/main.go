@@ -21,7 +21,7 @@ import (
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == engine.WorkerArgument {
-		os.Exit(worker.Main())
+		os.Exit(worker.Main(os.Args[2:]))
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	code := run(ctx)

@@ -31,6 +31,7 @@ const (
 	JobFile        = "job.json"
 	AnswerFile     = "answer.json"
 	PTXFile        = "lto.ptx"
+	LinkedFile     = "linked_lto.bc"
 )
 
 // A Module is one piece of intermediate code and the name that messages give it.
@@ -44,6 +45,8 @@ type Tools struct {
 	Self    string // warpld's own executable
 	Library string // the engine's
 	PTXAS   string
+	// PostLink asks for the linked bitcode too, which only libnvvm gives.
+	PostLink bool
 	// Env reaches the tools; it is empty but for tests.
 	Env   []string
 	Limit time.Duration
@@ -53,9 +56,11 @@ type Tools struct {
 // by their paths, so that the same program in another directory is the same job.
 type Job struct {
 	Engine  plan.Engine
-	Library string
+	Library string // a path with a slash in it, so that it is not searched for
 	Modules []string
 	Options []string
+	// PostLink asks for the bitcode of all modules after they were linked.
+	PostLink bool `json:",omitempty"`
 }
 
 // An Answer is what a worker writes.
@@ -74,11 +79,13 @@ type Answer struct {
 	Relocatable bool
 	// Shards are the lengths of the PTX texts that lie back to back in PTXFile.
 	Shards []int64
+	// Linked is the bitcode that Job.PostLink asks for; it goes to LinkedFile.
+	Linked []byte `json:"-"`
 }
 
 // Compile is the action that makes PTX of the modules.
 func Compile(kind plan.Engine, t Tools, modules []Module, options []string) (*action.Action, error) {
-	job := Job{Engine: kind, Library: library(kind), Options: options}
+	job := Job{Engine: kind, Library: "./" + library(kind), Options: options, PostLink: t.PostLink && kind == plan.NVVM}
 	inputs := make([]action.File, 0, len(modules)+2)
 	for i, m := range modules {
 		name := ModuleName(i)
@@ -91,14 +98,18 @@ func Compile(kind plan.Engine, t Tools, modules []Module, options []string) (*ac
 	}
 	inputs = append(inputs,
 		action.File{Name: JobFile, Content: action.Bytes(text)},
-		action.File{Name: job.Library, Content: action.AtPath(t.Library)})
+		action.File{Name: library(kind), Content: action.AtPath(t.Library)})
+	outputs := []string{PTXFile, AnswerFile}
+	if job.PostLink {
+		outputs = append(outputs, LinkedFile)
+	}
 	return &action.Action{
 		Label:   "compile",
 		Tool:    action.File{Name: "warpld", Content: action.AtPath(t.Self)},
 		Args:    []string{WorkerArgument},
 		Env:     t.Env,
 		Inputs:  inputs,
-		Outputs: []string{PTXFile, AnswerFile},
+		Outputs: outputs,
 		Limit:   t.Limit,
 	}, nil
 }

@@ -1,7 +1,6 @@
 package link
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -22,9 +21,13 @@ type build struct {
 	tools engine.Tools
 
 	// native are the assemblies of native code that exists as PTX only; shards are
-	// those of the optimized part.
+	// those of the optimized part, of which linked is the bitcode before.
 	native []*assembly
 	shards []*assembly
+	linked action.Content
+	// merging is the last action and parts are its inputs, if the link came to it.
+	merging *action.Action
+	parts   []part
 
 	output     action.Content // the cubin, or the PTX with -emit-ptx
 	whole      bool           // output is of a whole program
@@ -37,6 +40,7 @@ type assembly struct {
 	ptx       action.Content
 	arguments []string
 	step      *action.Step
+	action    *action.Action
 	cubin     action.Content
 	said      []*message.Message
 }
@@ -48,6 +52,7 @@ func (l *linker) build(ctx context.Context, r action.Runner, parallel int) (*bui
 	if b.tools, err = l.tools(); err != nil {
 		return nil, err
 	}
+	b.tools.PostLink = l.options.Own.VerboseKeep
 	for i := range l.plan.Native {
 		if piece := &l.plan.Native[i]; piece.Module.Kind == object.PTX && !l.options.EmitPTX {
 			b.native = append(b.native, b.assembleNative(piece))
@@ -69,6 +74,7 @@ func (b *build) compile() {
 			return engine.Compile(b.plan.Engine, b.tools, modules, b.plan.EngineOptions())
 		},
 		Done: func(r *action.Result) error {
+			b.linked = r.Outputs[engine.LinkedFile]
 			outcome, err := engine.Judge(b.plan.Engine, modules, r)
 			if err != nil {
 				return err
@@ -95,10 +101,10 @@ func (b *build) compiled(o *engine.Outcome) error {
 	b.whole = len(texts) == 1 && b.plan.Mode == plan.Whole && (!o.Relocatable || b.options.ForceWhole)
 	b.say("%s", whyMerge(b, o))
 	if b.whole {
-		b.assemble(&assembly{ptx: texts[0], arguments: b.plan.Assemble}, func(a *assembly) {
+		b.shards = []*assembly{b.assemble(&assembly{ptx: texts[0], arguments: b.plan.Assemble}, func(a *assembly) {
 			b.reportAll(a)
 			b.output = a.cubin
-		})
+		})}
 		return nil
 	}
 	for _, text := range texts {
@@ -120,9 +126,7 @@ func whyMerge(b *build, o *engine.Outcome) string {
 	return "the optimized part is merged with the rest"
 }
 
-// shardsOf gives the PTX texts of an outcome. Shards come in the order in which
-// threads finished; they are put in the order of their contents, so that the same
-// program gives the same cubin.
+// shardsOf gives the PTX texts of an outcome.
 func shardsOf(o *engine.Outcome) ([]action.Content, error) {
 	if len(o.Shards) <= 1 {
 		return []action.Content{o.PTX}, nil
@@ -131,20 +135,12 @@ func shardsOf(o *engine.Outcome) ([]action.Content, error) {
 	if err != nil {
 		return nil, err
 	}
-	var parts [][]byte
-	for i, size := range o.Shards {
-		if size < 0 || size > int64(len(text)) {
-			return nil, fmt.Errorf("shard %d of %d has %d bytes, but %d are left", i, len(o.Shards), size, len(text))
-		}
-		parts = append(parts, text[:size])
-		text = text[size:]
-	}
-	slices.SortFunc(parts, bytes.Compare)
+	shards, err := engine.Shards(text, o.Shards)
 	var contents []action.Content
-	for _, p := range parts {
-		contents = append(contents, action.Bytes(p))
+	for _, s := range shards {
+		contents = append(contents, action.Bytes(s))
 	}
-	return contents, nil
+	return contents, err
 }
 
 // assembleNative compiles native code that exists as PTX only, with the options
@@ -152,23 +148,19 @@ func shardsOf(o *engine.Outcome) ([]action.Content, error) {
 func (b *build) assembleNative(piece *plan.Piece) *assembly {
 	return b.assemble(&assembly{
 		piece:     piece,
-		ptx:       action.Content{Load: func() ([]byte, error) { return textOf(piece.Module) }},
+		ptx:       action.Content{Load: func() ([]byte, error) { return engine.TextOf(piece.Module) }},
 		arguments: relocatable(append(strings.Fields(piece.Module.Options), b.plan.Assemble...)),
 	}, nil)
-}
-
-// textOf is PTX without the NULs that may follow it in a fat binary, at which ptxas
-// stumbles.
-func textOf(m *object.Module) ([]byte, error) {
-	text, err := m.Data()
-	return bytes.TrimRight(text, "\x00"), err
 }
 
 // assemble adds the step for an assembly. What ptxas says is kept, so that it can
 // be reported in an order that doesn't depend on which step ends first.
 func (b *build) assemble(a *assembly, then func(*assembly)) *assembly {
 	a.step = b.graph.Add(&action.Step{
-		Make: func() (*action.Action, error) { return engine.Assemble(b.tools, a.ptx, a.arguments), nil },
+		Make: func() (*action.Action, error) {
+			a.action = engine.Assemble(b.tools, a.ptx, a.arguments)
+			return a.action, nil
+		},
 		Done: func(r *action.Result) (err error) {
 			b.took("ptxas", "lto.ptx", "lto.cubin", r.Usage.Wall)
 			if a.cubin, a.said, err = engine.JudgeAssembly(r); err == nil && then != nil {

@@ -32,10 +32,22 @@ func (l *linker) handOver(reason string) error {
 		return err
 	}
 	l.say("handing over to %s: %s", nvlink, reason)
+	if l.options.Own.VerboseKeep {
+		l.tell("nothing is kept of a link that nvlink does: %s", reason)
+	}
 	args := append([]string{"nvlink"}, l.options.Raw...)
-	if l.options.LTO && l.options.NVVMPath == "" && l.toolkit.NVVM.Found() {
-		// nvlink wants the directory above lib64, and finds nothing by itself.
-		args = append(args, "-nvvmpath="+filepath.Dir(filepath.Dir(l.toolkit.NVVM.Path)))
+	if l.options.LTO && l.options.NVVMPath == "" {
+		args = append(args, "-nvvmpath="+l.nvvmDirectory())
 	}
 	return local.Replace(nvlink, args, os.Environ())
+}
+
+// nvvmDirectory is what nvlink wants of -nvvmpath: the directory above the lib64
+// that has libnvvm.so under that name. It finds nothing by itself.
+func (l *linker) nvvmDirectory() string {
+	dir := filepath.Join(l.toolkit.Root, "nvvm")
+	if _, err := os.Stat(filepath.Join(dir, "lib64", "libnvvm.so")); err != nil && l.toolkit.NVVM.Found() {
+		dir = filepath.Dir(filepath.Dir(l.toolkit.NVVM.Path))
+	}
+	return dir
 }

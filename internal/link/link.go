@@ -100,6 +100,11 @@ func (l *linker) link(ctx context.Context) (err error) {
 	cached, done := l.cached(runner)
 	defer done()
 	result, err := l.build(ctx, cached, runtime.NumCPU())
+	if l.options.Own.VerboseKeep && result != nil && ctx.Err() == nil {
+		if keepErr := result.keep(); err == nil {
+			err = keepErr
+		}
+	}
 	if err == nil && l.log.ExitCode() != message.ExitOK {
 		return nil // an error was reported that did not stop the link, but its result doesn't count
 	}

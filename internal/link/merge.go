@@ -12,7 +12,6 @@ import (
 // merge adds the last step of a link that is not a whole program for ptxas.
 func (b *build) merge() {
 	assemblies := append(append([]*assembly(nil), b.native...), b.shards...)
-	var parts []merge.Part
 	var after []*action.Step
 	for _, a := range assemblies {
 		after = append(after, a.step)
@@ -22,12 +21,13 @@ func (b *build) merge() {
 		Make: func() (*action.Action, error) {
 			b.reportAll(assemblies...)
 			nvlink, err := b.toolkit.NeedNVLink()
-			parts = b.mergeParts()
+			b.parts = b.mergeParts()
 			tool := merge.Tool{NVLink: nvlink, Env: b.tools.Env, Limit: b.tools.Limit}
-			return merge.Action(tool, parts, b.plan.MergeArguments), err
+			b.merging = merge.Action(tool, mergerView(b.parts), b.plan.MergeArguments)
+			return b.merging, err
 		},
 		Done: func(r *action.Result) error {
-			outcome, err := merge.Judge(parts, r)
+			outcome, err := merge.Judge(mergerView(b.parts), r)
 			if err != nil {
 				return err
 			}
@@ -40,10 +40,26 @@ func (b *build) merge() {
 	})
 }
 
+// A part is one of a merge, and what its code is: a cubin of ours, or the piece
+// as it is.
+type part struct {
+	merge.Part
+	assembled *assembly
+	piece     *plan.Piece
+}
+
+func mergerView(parts []part) []merge.Part {
+	var list []merge.Part
+	for _, p := range parts {
+		list = append(list, p.Part)
+	}
+	return list
+}
+
 // mergeParts are the plan's, with the code that the actions before made.
-func (b *build) mergeParts() []merge.Part {
+func (b *build) mergeParts() []part {
 	target := object.Arch{Number: b.options.Arch.Number, Suffix: b.options.Arch.Suffix}
-	var parts []merge.Part
+	var parts []part
 	for i := range b.plan.Merge {
 		m := &b.plan.Merge[i]
 		if m.Native != nil {
@@ -52,8 +68,8 @@ func (b *build) mergeParts() []merge.Part {
 		}
 		refs := m.Refs
 		for _, shard := range b.shards {
-			parts = append(parts, merge.Part{Origin: plan.LTOName, Form: merge.Carried, ID: "_lto", Refs: refs,
-				Code: stored(shard.cubin, target)})
+			parts = append(parts, part{assembled: shard, Part: merge.Part{Origin: plan.LTOName, Form: merge.Carried, ID: "_lto", Refs: refs,
+				Code: stored(shard.cubin, target)}})
 			if refs != nil {
 				refs = &hostelf.HostRefs{} // the first shard speaks for all
 			}
@@ -64,16 +80,16 @@ func (b *build) mergeParts() []merge.Part {
 
 // nativePart is the part for native code: in the kind of file that it came in,
 // because that decides what nvlink expects of its host references.
-func (b *build) nativePart(m *plan.MergePart, target object.Arch) merge.Part {
+func (b *build) nativePart(m *plan.MergePart, target object.Arch) part {
 	obj := m.Native.Object
-	p := merge.Part{Origin: m.Origin().String(), Form: merge.Carried, ID: obj.RegisterID,
-		Runtime: plan.IsDeviceRuntime(obj), Code: m.Native.Module.Container}
+	p := part{piece: m.Native, Part: merge.Part{Origin: m.Origin().String(), Form: merge.Carried, ID: obj.RegisterID,
+		Runtime: plan.IsDeviceRuntime(obj), Code: m.Native.Module.Container}}
 	if m.Refs != nil && m.Refs.Known() {
 		p.Refs = m.Refs
 	}
 	for _, a := range b.native {
 		if a.piece == m.Native {
-			p.Code = stored(a.cubin, target)
+			p.assembled, p.Code = a, stored(a.cubin, target)
 		}
 	}
 	switch obj.Kind {

@@ -5,6 +5,7 @@ package jitlink
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -39,7 +40,7 @@ type library struct {
 func Compile(job *engine.Job) (*engine.Answer, []byte, error) {
 	answer := &engine.Answer{Module: -1}
 	engine.Stage("load")
-	lib, err := load("./" + job.Library)
+	lib, err := load(job.Library)
 	if err != nil {
 		answer.Call, answer.Error = "load", err.Error()
 		return answer, nil, nil
@@ -60,12 +61,16 @@ func Compile(job *engine.Job) (*engine.Answer, []byte, error) {
 	if answer.Call != "" {
 		answer.Log = lib.readLog(handle, lib.errorLogSize, lib.errorLog)
 	} else {
-		answer.Log = lib.readLog(handle, lib.infoLogSize, lib.infoLog)
+		answer.Log = ownProgress.ReplaceAllString(lib.readLog(handle, lib.infoLogSize, lib.infoLog), "")
 	}
 	engine.Stage("nvJitLinkDestroy")
 	lib.destroy(&handle)
 	return answer, ptx, nil
 }
+
+// ownProgress matches what nvJitLink since 13.4 says of itself in every log, among
+// libnvvm's messages, which are the ones that count.
+var ownProgress = regexp.MustCompile(`(?m)^SUCCESS: .* LTOIR Container created .*\n?`)
 
 func load(path string) (*library, error) {
 	l := &library{}
@@ -83,12 +88,13 @@ func load(path string) (*library, error) {
 func (l *library) compile(handle uintptr, job *engine.Job, answer *engine.Answer) ([]byte, error) {
 	var modules [][]byte // the library may keep pointing into them
 	defer func() { runtime.KeepAlive(modules) }()
-	for i, name := range job.Modules {
-		data, err := os.ReadFile(name)
+	for i, file := range job.Modules {
+		data, err := os.ReadFile(file)
 		if err != nil {
 			return nil, err
 		}
 		modules = append(modules, data)
+		name := engine.ModuleName(i)
 		engine.Stage("nvJitLinkAddData", name)
 		if code := l.addData(handle, kindOf(data), unsafe.SliceData(data), uint64(len(data)), name); code != 0 {
 			answer.Call, answer.Code, answer.Module = "nvJitLinkAddData", int(code), i
@@ -112,8 +118,29 @@ func (l *library) compile(handle uintptr, job *engine.Job, answer *engine.Answer
 		return nil, nil
 	}
 	text = text[:max(size, 1)-1]
+	if slices.ContainsFunc(job.Options, func(o string) bool { return strings.HasPrefix(o, "-Xnvvm=-split-compile-extended=") }) {
+		answer.Shards = shards(text)
+	}
 	answer.Relocatable = slices.Contains(job.Options, "-Xnvvm=--device-c") && open(text)
 	return text, nil
+}
+
+// shardStart matches the head of a PTX text: a comment, and the first directive.
+var shardStart = regexp.MustCompile(`(?m)^(?://.*\n)+\n*\.version `)
+
+// shards gives the lengths of the texts of a split result, which lie back to back.
+// libnvvm tells them, but nvJitLink does not pass it on.
+func shards(text []byte) (sizes []int64) {
+	end := len(text)
+	for _, at := range slices.Backward(shardStart.FindAllIndex(text, -1)) {
+		sizes = append(sizes, int64(end-at[0]))
+		end = at[0]
+	}
+	if len(sizes) <= 1 {
+		return nil
+	}
+	slices.Reverse(sizes)
+	return sizes
 }
 
 // open tells a program that still needs linking from a closed one. libnvvm says

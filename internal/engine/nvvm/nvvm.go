@@ -6,6 +6,7 @@
 package nvvm
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"runtime"
@@ -21,6 +22,7 @@ const (
 	handleAdd   = 0x2080 // (program, data, size, name): add an LTO-IR container
 	handleSizes = 0xB0BA // (program, count, sizes): lengths of the shards
 	handleCount = 0xF00D // (program, *count): number of shards
+	handleAfter = 0xBEEF // (program, callback, data, stage): call back after a stage
 )
 
 // Answers of nvvmCompileProgram that are no errors.
@@ -45,6 +47,7 @@ type library struct {
 	add   func(program uintptr, data *byte, size uint64, name string) int32
 	sizes func(program uintptr, count int32, sizes *uint64) int32
 	count func(program uintptr, count *int32) int32
+	after func(program, callback, data uintptr, stage int32) int32
 }
 
 // A failure is a call that did not answer well.
@@ -59,7 +62,7 @@ func (f *failure) Error() string { return fmt.Sprintf("%s: %d", f.call, f.code) 
 
 // Compile makes PTX of the job's modules.
 func Compile(job *engine.Job) (*engine.Answer, []byte, error) {
-	lib, err := load("./" + job.Library)
+	lib, err := load(job.Library)
 	if err != nil {
 		return &engine.Answer{Call: "load", Module: -1, Error: err.Error()}, nil, nil
 	}
@@ -104,6 +107,11 @@ func (p *program) compile(job *engine.Job) ([]byte, error) {
 		return nil, err
 	}
 	defer runtime.KeepAlive(modules)
+	if job.PostLink {
+		if err := p.keepLinked(); err != nil {
+			return nil, err
+		}
+	}
 	if !p.bind(handleSizes, &p.sizes) || !p.bind(handleCount, &p.count) {
 		return nil, &failure{call: "load", module: -1, reason: "__nvvmHandle has no function for split results"}
 	}
@@ -139,10 +147,10 @@ func (p *program) bind(code uint32, function any) bool {
 }
 
 // addAll gives the modules to the library, which may keep pointing into them.
-func (p *program) addAll(names []string) ([][]byte, error) {
+func (p *program) addAll(files []string) ([][]byte, error) {
 	var modules [][]byte
-	for i, name := range names {
-		data, err := os.ReadFile(name)
+	for i, file := range files {
+		data, err := os.ReadFile(file)
 		if err != nil {
 			return nil, err
 		}
@@ -150,12 +158,30 @@ func (p *program) addAll(names []string) ([][]byte, error) {
 		if !p.bind(handleAdd, &p.add) {
 			return nil, &failure{call: "load", module: -1, reason: "__nvvmHandle has no function for LTO-IR"}
 		}
+		name := engine.ModuleName(i)
 		engine.Stage("nvvmAddModule", name)
 		if code := p.add(p.handle, unsafe.SliceData(data), uint64(len(data)), name); code != 0 {
 			return nil, &failure{"nvvmAddModule", code, i, ""}
 		}
 	}
 	return modules, nil
+}
+
+// stageLinked is the stage after which all modules are one.
+const stageLinked = 0xF00D
+
+// keepLinked asks for the bitcode of the linked modules: the library calls back
+// with it while it compiles.
+func (p *program) keepLinked() error {
+	if !p.bind(handleAfter, &p.after) {
+		return &failure{call: "load", module: -1, reason: "__nvvmHandle has no function for linked bitcode"}
+	}
+	callback := purego.NewCallback(func(bitcode *byte, size, _ uintptr) uintptr {
+		p.answer.Linked = bytes.Clone(unsafe.Slice(bitcode, size))
+		return 0
+	})
+	engine.Stage("nvvmSetCallback")
+	return check("nvvmSetCallback", p.after(p.handle, callback, 0, stageLinked))
 }
 
 func (p *program) readLog() (string, error) {

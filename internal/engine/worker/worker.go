@@ -18,9 +18,16 @@ import (
 )
 
 // Main does the job in the working directory and gives the exit code: zero
-// whenever there is an answer, even if the answer is that a call failed.
-func Main() int {
-	if err := run(); err != nil {
+// whenever there is an answer, even if the answer is that a call failed. With
+// arguments it runs one stage of a link by hand.
+func Main(args []string) int {
+	// The library owns the memory that counts; collecting ours is wasted work.
+	debug.SetGCPercent(-1)
+	do := run
+	if len(args) > 0 {
+		do = func() error { return runStage(args) }
+	}
+	if err := do(); err != nil {
 		fmt.Fprintln(os.Stderr, "worker:", err)
 		return 1
 	}
@@ -28,8 +35,6 @@ func Main() int {
 }
 
 func run() error {
-	// The library owns the memory that counts; collecting ours is wasted work.
-	debug.SetGCPercent(-1)
 	text, err := os.ReadFile(engine.JobFile)
 	if err != nil {
 		return err
@@ -38,17 +43,7 @@ func run() error {
 	if err := json.Unmarshal(text, &job); err != nil {
 		return fmt.Errorf("%s: %w", engine.JobFile, err)
 	}
-	dieOfSignals()
-	var answer *engine.Answer
-	var ptx []byte
-	switch job.Engine {
-	case plan.NVVM:
-		answer, ptx, err = nvvm.Compile(&job)
-	case plan.JITLink:
-		answer, ptx, err = jitlink.Compile(&job)
-	default:
-		err = fmt.Errorf("no engine is called %q", job.Engine)
-	}
+	answer, ptx, err := compile(&job)
 	if err != nil {
 		return err
 	}
@@ -58,7 +53,24 @@ func run() error {
 	if err := os.WriteFile(engine.PTXFile, ptx, 0o600); err != nil {
 		return err
 	}
+	if job.PostLink {
+		if err := os.WriteFile(engine.LinkedFile, answer.Linked, 0o600); err != nil {
+			return err
+		}
+	}
 	return os.WriteFile(engine.AnswerFile, text, 0o600)
+}
+
+// compile lets the job's engine make PTX.
+func compile(job *engine.Job) (*engine.Answer, []byte, error) {
+	dieOfSignals()
+	switch job.Engine {
+	case plan.NVVM:
+		return nvvm.Compile(job)
+	case plan.JITLink:
+		return jitlink.Compile(job)
+	}
+	return nil, nil, fmt.Errorf("no engine is called %q", job.Engine)
 }
 
 // dieOfSignals takes Go's own handlers away, so that a crash in the library ends

@@ -1,0 +1,107 @@
+package engine
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/object"
+)
+
+// The stages of a link that a worker does by hand, for people who want to see
+// what one of them makes. --verbose-keep prints the commands; worker/manual.go
+// reads them and shows their form.
+const (
+	AddModule   = "-lto-add-module"
+	PostLink    = "-lto-post-link"
+	NVVMCompile = "-lto-nvvm-compile"
+	Carry       = "-lto-carry"
+)
+
+// ArgumentsFrom begins an argument that stands for those in a file, each of which
+// ends in a NUL.
+const ArgumentsFrom = "@"
+
+// CodeName is nvcc's name for the code of a module: "lto_80", "compute_80", "sm_80".
+func CodeName(m *object.Module) string {
+	number := strings.TrimPrefix(m.Arch.String(), "sm_")
+	switch m.Kind {
+	case object.NVVM:
+		return "lto_" + number
+	case object.PTX:
+		return "compute_" + number
+	}
+	return "sm_" + number
+}
+
+// TextOf is PTX without the NULs that may follow it in a fat binary, at which
+// ptxas stumbles.
+func TextOf(m *object.Module) ([]byte, error) {
+	text, err := m.Data()
+	return bytes.TrimRight(text, "\x00"), err
+}
+
+// Namesakes are the objects of one origin, each once: several only if "ld -r"
+// made a file of them or members of an archive share a name.
+func Namesakes(objects []*object.Object, origin message.Origin) []*object.Object {
+	var list []*object.Object
+	for _, o := range objects {
+		if o.Origin == origin && PlaceOf(list, o) < 0 {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// PlaceOf tells which of the namesakes an object is, by where its code lies.
+func PlaceOf(namesakes []*object.Object, o *object.Object) int {
+	return slices.IndexFunc(namesakes, func(other *object.Object) bool {
+		return other.Fatbin.Path == o.Fatbin.Path && other.Fatbin.Offset == o.Fatbin.Offset
+	})
+}
+
+// A HostRefList is one list of host references and libnvvm's name for it.
+type HostRefList struct {
+	Option   string
+	Patterns *[]string
+}
+
+// HostRefLists are the lists of r.
+func HostRefLists(r *object.HostRefs) []HostRefList {
+	return []HostRefList{
+		{"host-ref-ek", &r.Kernels.External}, {"host-ref-ik", &r.Kernels.Internal},
+		{"host-ref-ec", &r.Constants.External}, {"host-ref-ic", &r.Constants.Internal},
+		{"host-ref-eg", &r.Devices.External}, {"host-ref-ig", &r.Devices.Internal},
+	}
+}
+
+// Shards cuts PTX into its shards. They come in the order in which threads
+// finished; they are put in the order of their contents, so that the same program
+// gives the same cubin.
+func Shards(text []byte, sizes []int64) ([][]byte, error) {
+	if len(sizes) <= 1 {
+		return [][]byte{text}, nil
+	}
+	var shards [][]byte
+	for i, size := range sizes {
+		if size < 0 || size > int64(len(text)) {
+			return nil, fmt.Errorf("shard %d of %d has %d bytes, but %d are left", i, len(sizes), size, len(text))
+		}
+		shards = append(shards, text[:size])
+		text = text[size:]
+	}
+	slices.SortFunc(shards, bytes.Compare)
+	return shards, nil
+}
+
+// ShardFile is where one of several shards lies when the whole would be file: in
+// a folder of its own, because ptxas may record the names of its files.
+func ShardFile(file string, place, count int) string {
+	if count <= 1 {
+		return file
+	}
+	return filepath.Join(filepath.Dir(file), fmt.Sprintf("shard-%05d", place), filepath.Base(file))
+}
