@@ -53,6 +53,9 @@ func Run(ctx context.Context, c Caller, args []string) int {
 		err = l.link(ctx)
 	}
 	l.flush()
+	if err != nil && ctx.Err() != nil {
+		err = &message.Message{Severity: message.Fatal, ID: "interrupted", Text: "interrupted, nothing was written"}
+	}
 	l.log.Fail(err)
 	return l.log.ExitCode()
 }
@@ -76,23 +79,38 @@ func (l *linker) link(ctx context.Context) (err error) {
 	if l.objects, err = l.readInputs(); err != nil {
 		return err
 	}
-	l.plan, err = plan.Make(plan.Input{Options: l.options, Objects: l.objects, Release: l.release()})
-	for _, m := range l.plan.Messages {
-		l.log.Report(m)
-	}
-	if err != nil {
+	if l.plan, err = l.makePlan(); err != nil {
 		return err
-	}
-	if len(l.plan.IR) > 0 {
-		if err = l.options.CheckCompile(l.log.Report); err != nil {
-			return err
-		}
 	}
 	runner, err := local.New(l.options.Own.TempDir, l.options.Own.Keep)
 	if err != nil {
 		return err
 	}
 	defer runner.Close()
+	result, err := l.run(ctx, runner)
+	if err != nil {
+		return err
+	}
+	if l.log.ExitCode() != message.ExitOK {
+		return nil // an error was reported that did not stop the link, but its result doesn't count
+	}
+	return l.writeOutputs(result)
+}
+
+// makePlan decides what will be done and reports what was found out on the way.
+func (l *linker) makePlan() (*plan.Plan, error) {
+	p, err := plan.Make(plan.Input{Options: l.options, Objects: l.objects, Release: l.release()})
+	for _, m := range p.Messages {
+		l.log.Report(m)
+	}
+	if err == nil && len(p.IR) > 0 {
+		err = l.options.CheckCompile(l.log.Report)
+	}
+	return p, err
+}
+
+// run runs the actions, from the cache where it can.
+func (l *linker) run(ctx context.Context, runner *local.Runner) (*build, error) {
 	if l.options.Own.Keep {
 		l.tell("the working directories of the actions are kept in %s", runner.Root())
 	}
@@ -105,9 +123,6 @@ func (l *linker) link(ctx context.Context) (err error) {
 			err = keepErr
 		}
 	}
-	if err == nil && l.log.ExitCode() != message.ExitOK {
-		return nil // an error was reported that did not stop the link, but its result doesn't count
-	}
 	if failed := message.Of(err); failed != nil && ctx.Err() == nil {
 		l.blame(ctx, cached, runtime.NumCPU(), failed)
 		err = failed
@@ -115,10 +130,7 @@ func (l *linker) link(ctx context.Context) (err error) {
 	if timeErr := l.writeTimes(); err == nil {
 		err = timeErr
 	}
-	if err != nil {
-		return err
-	}
-	return l.writeOutputs(result)
+	return result, err
 }
 
 func (l *linker) findToolkit() (*toolkit.Toolkit, error) {
