@@ -88,14 +88,19 @@ func failed(kind plan.Engine, modules []Module, a *Answer) error {
 // the error, with nothing between them. nvJitLink wraps the same two in words of
 // its own.
 func compileLog(kind plan.Engine, a *Answer) string {
-	if kind == plan.JITLink {
-		if rest, ok := strings.CutPrefix(a.Log, "ERROR in nvvmCompileProgram: "); ok {
-			name, log, _ := strings.Cut(rest, "\n")
-			return log + name
-		}
+	if kind != plan.JITLink {
+		return a.Log + a.Error
 	}
-	return a.Log + a.Error
+	log := a.Log
+	// In 13.0 the error stands before the log, in 13.4 behind it.
+	part := jitLinkError.FindStringSubmatch(log)
+	if part == nil {
+		return log
+	}
+	return jitLinkError.ReplaceAllString(log, "") + part[1] + part[2]
 }
+
+var jitLinkError = regexp.MustCompile(`(?:ERROR in nvvmCompileProgram: (\w+)|ERROR (\w+) \(\d+\) in nvvmCompileProgram[^\n]*)\n*`)
 
 // died is the message for a worker that did not come back with an answer. nvlink
 // has none: it dies itself.

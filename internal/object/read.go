@@ -131,7 +131,7 @@ func (rd *reader) object(in *input, device bool) error {
 	case in.isDevice():
 		rd.ignore(in, Cubin, "it is device code, but not called .cubin or .o")
 	case elf64.IsELF(in.head) && in.head[4] == class32:
-		rd.ignore(in, HostObject, "it is a 32-bit object")
+		rd.ignore(in, Unknown, "it is a 32-bit object")
 	case elf64.IsELF(in.head):
 		return rd.host(in)
 	case fatbin.IsContainer(in.head):
@@ -226,14 +226,16 @@ func (rd *reader) host(in *input) error {
 	}
 	switch {
 	case h.Type != elf64.Relocatable:
-		rd.expect(in, HostObject, "it is a linked program or library")
+		rd.expect(in, Unknown, "it is a linked program or library")
 		return nil
 	case len(h.Relocatable) == 0:
 		why := "it holds no device code"
 		if len(h.Linked) > 0 {
 			why = "its device code needs no link; to link it, compile it with -rdc=true or -dc"
 		}
-		rd.expect(in, HostObject, why).LinkedIDs = h.LinkedIDs
+		o := rd.expect(in, HostObject, why)
+		o.LinkedIDs = h.LinkedIDs
+		o.setRefs(h)
 		return nil
 	}
 	var parts []*Object
@@ -268,12 +270,17 @@ func (rd *reader) addParts(in *input, h *hostelf.File, parts []*Object) {
 		if i < len(h.ModuleIDs) {
 			o.RegisterID = h.ModuleIDs[i]
 		}
-		if h.Refs.Known() {
-			o.HostRefs = &h.Refs
-		}
+		o.setRefs(h)
 	}
 	parts[0].LinkedIDs = h.LinkedIDs
 	rd.objects = append(rd.objects, parts...)
+}
+
+// setRefs takes what the host code refers to, if the object says it.
+func (o *Object) setRefs(h *hostelf.File) {
+	if h.Refs.Known() {
+		o.HostRefs = &h.Refs
+	}
 }
 
 // damaged reports a host object that cannot be read. nvlink goes on without it
@@ -282,7 +289,7 @@ func (rd *reader) damaged(in *input, err error) error {
 	if in.origin.Member == "" {
 		return noFatbin(in.origin, err)
 	}
-	rd.ignore(in, HostObject, "it is damaged: "+err.Error())
+	rd.ignore(in, Unknown, "it is damaged: "+err.Error())
 	return nil
 }
 

@@ -18,7 +18,7 @@ func hostReferenceOptions(o *options.Options, chosen *choice) []string {
 		return referenceVector(map[string][]string{"ek": kernels, "ik": kernels,
 			"ec": variables, "ic": variables, "eg": variables, "ig": variables})
 	}
-	if o.IgnoreHostInfo {
+	if o.IgnoreHostInfo || chosen.silent {
 		return nil
 	}
 	lists, launches := map[string][]string{}, false
@@ -27,9 +27,6 @@ func hostReferenceOptions(o *options.Options, chosen *choice) []string {
 	// name to the first; a name keeps its first place of that walk.
 	for i := len(chosen.host) - 1; i >= 0; i-- {
 		obj := chosen.host[i]
-		if obj.HostRefs == nil || !obj.HostRefs.Known() {
-			return nil // one object could name anything: nothing may go
-		}
 		for _, l := range referenceLists(obj.HostRefs) {
 			for j := len(l.patterns) - 1; j >= 0; j-- {
 				launches = launches || l.kernels && !IsDeviceRuntime(obj)

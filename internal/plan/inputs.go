@@ -18,6 +18,9 @@ type choice struct {
 	// linkedBefore what earlier device links have put into it.
 	registered   []*object.Object
 	linkedBefore map[string]bool
+	// silent: an object of the host compiler does not say what it refers to, so that
+	// it could be anything. Objects without device code count here too.
+	silent bool
 	// deviceC: native code takes part, so functions may be undefined in the IR.
 	deviceC bool
 	// forcePartial: nothing may be removed or made local for the host's sake.
@@ -39,9 +42,11 @@ func (p *Plan) choose(in Input) (*choice, error) {
 		for _, id := range obj.LinkedIDs {
 			c.linkedBefore[id] = true
 		}
+		c.silent = c.silent || obj.Kind == object.HostObject && (obj.HostRefs == nil || !obj.HostRefs.Known())
 		if obj.Ignored != "" || len(obj.Modules) == 0 {
 			continue
 		}
+		p.warnOfMissingHostCode(in, obj)
 		module, found := obj.Choose(target)
 		switch {
 		case !found && obj.Kind == object.Cubin:
@@ -83,6 +88,16 @@ func (p *Plan) native(o *options.Options, c *choice, piece Piece) {
 		Text: fmt.Sprintf("requested LTO but '%s' not built for LTO so doing partial LTO", piece.Object.Origin),
 		Hint: "compile it with -dlto to have the whole program optimized"})
 	p.because("native code takes part", piece.Object.Origin)
+}
+
+// warnOfMissingHostCode is for bare device code in a program that registers its
+// objects; nvlink speaks of it since 13.4.
+func (p *Plan) warnOfMissingHostCode(in Input, obj *object.Object) {
+	if in.Options.RegisterLinkBinaries == "" || in.Release.number() < 134 || obj.Kind != object.Fatbin && obj.Kind != object.Cubin {
+		return
+	}
+	p.Messages = append(p.Messages, &message.Message{Severity: message.Info, ID: "no-host-code", Origin: obj.Origin,
+		Text: fmt.Sprintf("Input '%s' has no host code, which could cause later host link error if there is a reference to it", obj.Origin)})
 }
 
 // wrongArch is for a cubin by itself: it was meant for this link, so that leaving

@@ -22,7 +22,7 @@ type MergePart struct {
 
 // planMerge lists what is merged if the link comes to that, in link order. The
 // optimized part stands where the last object with IR stood.
-func (p *Plan) planMerge(in Input) {
+func (p *Plan) planMerge(in Input, chosen *choice) {
 	native := map[*object.Object]*Piece{}
 	for i := range p.Native {
 		native[p.Native[i].Object] = &p.Native[i]
@@ -32,11 +32,16 @@ func (p *Plan) planMerge(in Input) {
 		last = p.IR[len(p.IR)-1].Object
 	}
 	for _, obj := range in.Objects {
+		part := MergePart{Native: native[obj], Refs: obj.HostRefs}
 		if obj == last {
-			p.Merge = append(p.Merge, MergePart{Refs: p.referencesOfIR()})
-		} else if piece := native[obj]; piece != nil {
-			p.Merge = append(p.Merge, MergePart{Native: piece, Refs: obj.HostRefs})
+			part = MergePart{Refs: p.referencesOfIR()}
+		} else if part.Native == nil {
+			continue
 		}
+		if chosen.silent {
+			part.Refs = nil
+		}
+		p.Merge = append(p.Merge, part)
 	}
 	p.MergeArguments = mergeArguments(in.Options)
 }
@@ -50,7 +55,7 @@ func (p *Plan) referencesOfIR() *object.HostRefs {
 			continue
 		}
 		r := piece.Object.HostRefs
-		if r == nil || !r.Known() {
+		if r == nil {
 			return nil
 		}
 		joined.Kernels.External = append(joined.Kernels.External, r.Kernels.External...)

@@ -74,7 +74,7 @@ type Registered struct {
 }
 
 // registration lists the objects in link order. What an earlier device link has
-// registered already is left out, unless it is optimized here anew. A whole link
+// registered already is left out, unless it is optimized here anew; so is bare IR. A whole link
 // takes nothing of the device runtime, and nvlink lists it from last to first.
 func registration(p *Plan, c *choice) []Registered {
 	isIR := map[*object.Object]bool{}
@@ -83,7 +83,7 @@ func registration(p *Plan, c *choice) []Registered {
 	}
 	var list []Registered
 	for _, obj := range c.registered {
-		if c.linkedBefore[obj.RegisterID] && !isIR[obj] {
+		if isIR[obj] && obj.Kind != object.HostObject || c.linkedBefore[obj.RegisterID] && !isIR[obj] {
 			continue
 		}
 		list = append(list, Registered{obj.RegisterID, IsDeviceRuntime(obj)})

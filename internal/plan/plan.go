@@ -105,7 +105,7 @@ func Make(in Input) (*Plan, error) {
 		p.warnOfLostKernels(chosen)
 	}
 	p.Assemble = assembleArguments(in, p)
-	p.planMerge(in)
+	p.planMerge(in, chosen)
 	if len(p.Merge) == 0 && len(chosen.notFound) > 0 {
 		p.Messages = append(p.Messages, &message.Message{Severity: message.Warning, Extra: true, ID: "empty-result",
 			Text: fmt.Sprintf("no input has device code for '%s', so the result is empty", o.Arch)})

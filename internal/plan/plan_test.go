@@ -44,9 +44,10 @@ var (
 	bs    = host("bs.o", refs("", "", "", ""), elf(80))
 	devrt = &object.Object{Origin: message.Origin{File: "lib64/libcudadevrt.a", Member: "cuda_device_runtime.o"}, Kind: object.HostObject,
 		HostRefs: refs("", "rt_memcpy rt_memset", "", ""), RegisterID: "_devrt", Modules: []object.Module{elf(75), elf(80), elf(90), elf(100)}}
-	aFat = &object.Object{Origin: message.Origin{File: "a.fatbin"}, Kind: object.Fatbin, Modules: []object.Module{ir(80, mathOptions)}}
-	bFat = &object.Object{Origin: message.Origin{File: "b.fatbin"}, Kind: object.Fatbin, Modules: []object.Module{ir(80, mathOptions)}}
-	aIR  = &object.Object{Origin: message.Origin{File: "a.ltoir"}, Kind: object.LTOIR, Modules: []object.Module{ir(80, "")}}
+	hostOnly = &object.Object{Origin: message.Origin{File: "main.o"}, Kind: object.HostObject, Ignored: "it holds no device code"}
+	aFat     = &object.Object{Origin: message.Origin{File: "a.fatbin"}, Kind: object.Fatbin, RegisterID: "_a_fatbin", Modules: []object.Module{ir(80, mathOptions)}}
+	bFat     = &object.Object{Origin: message.Origin{File: "b.fatbin"}, Kind: object.Fatbin, Modules: []object.Module{ir(80, mathOptions)}}
+	aIR      = &object.Object{Origin: message.Origin{File: "a.ltoir"}, Kind: object.LTOIR, Modules: []object.Module{ir(80, "")}}
 )
 
 // with is an object whose embedded options are these.
@@ -132,6 +133,7 @@ func TestCompileOptions(t *testing.T) {
 		{"-dlto", objects(host("2.o", refs("kb kd", "", "", ""), ir(80, "")), host("1.o", refs("ka kb kc", "", "", ""), ir(80, ""))),
 			"-has-global-host-info -host-ref-ek=kc,kb,ka,kd"},
 		{"-dlto", objects(aObj, host("old.o", nil, ir(80, ""))), "-has-global-host-info"},
+		{"-dlto", objects(aObj, hostOnly), "-has-global-host-info"},
 		{"-dlto", objects(host("v.o", refs("", "", "c", "v"), ir(80, "")), devrt), "--device-c -has-global-host-info"},
 		{"-dlto", objects(aFat, bObj), "-has-global-host-info -host-ref-ek=_Z6kern_b* -host-ref-eg=gcount"},
 		// -Xnvvm and the floating-point options that come with it.
@@ -371,6 +373,21 @@ func TestMergeOrder(t *testing.T) {
 		}
 		if strings.Join(got, " ") != test.want || err != nil {
 			t.Errorf("%s: %v, merge of %q, want %q", names(test.objects), err, got, test.want)
+		}
+	}
+}
+
+func TestMissingHostCode(t *testing.T) {
+	const info = "info: Input 'a.fatbin' has no host code, which could cause later host link error if there is a reference to it"
+	for line, want := range map[string]map[Release]string{
+		"-dlto --register-link-binaries=r.c": {{13, 0}: "", {13, 4}: info},
+		"-dlto":                              {{13, 0}: "", {13, 4}: ""},
+	} {
+		for release, text := range want {
+			p, err := Make(Input{Options: parse(t, line), Objects: objects(aFat), Release: release})
+			if got := render(p, err); got != text {
+				t.Errorf("%s for %v: %q, want %q", line, release, got, text)
+			}
 		}
 	}
 }

@@ -124,12 +124,20 @@ func (c *comparison) sections(exact bool) {
 			continue
 		}
 		inB[s.Name] = others[1:]
-		c.section(s, others[0])
+		c.header(s, others[0])
+		// Of uninitialized memory nvlink writes what lay behind the section in its
+		// input into relocatable files.
+		if exact || s.Type != uninitializedShared {
+			c.contents(s, others[0])
+		}
 	}
 }
 
-func (c *comparison) section(s, t *elf64.Section) {
-	where := "section " + s.Name
+// uninitializedShared is the type of sections for shared memory in relocatable
+// files.
+const uninitializedShared = 0x7000000a
+
+func (c *comparison) header(s, t *elf64.Section) {
 	fields := []struct {
 		name string
 		a, b uint64
@@ -145,9 +153,13 @@ func (c *comparison) section(s, t *elf64.Section) {
 	}
 	for _, f := range fields {
 		if f.a != f.b {
-			c.add(where, f.name, fmt.Sprintf("%#x", f.a), fmt.Sprintf("%#x", f.b))
+			c.add("section "+s.Name, f.name, fmt.Sprintf("%#x", f.a), fmt.Sprintf("%#x", f.b))
 		}
 	}
+}
+
+func (c *comparison) contents(s, t *elf64.Section) {
+	where := "section " + s.Name
 	offsetA, sizeA, errA := c.a.Bytes(s)
 	offsetB, sizeB, errB := c.b.Bytes(t)
 	if errA != nil || errB != nil {
