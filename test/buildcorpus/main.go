@@ -1,0 +1,134 @@
+// Buildcorpus compiles what the tests link: the files of test/corpus and a
+// generated program, in every form that nvcc gives them, with every toolkit
+// of WARPLD_TEST_CUDA. What is up to date is left alone.
+//
+//	go run ./test/buildcorpus DIR
+//
+// DIR/objects/RELEASE/KIND/ then holds the objects (WARPLD_TEST_CORPUS is
+// DIR/objects), DIR/files/RELEASE/ one file of every format and variant for
+// the tests of the readers (WARPLD_TEST_FILES is DIR/files).
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+
+	"github.com/warpld/warpld/test/kit"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: buildcorpus DIR")
+		os.Exit(2)
+	}
+	if err := build(os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, "buildcorpus:", err)
+		os.Exit(1)
+	}
+}
+
+func build(dir string) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	unlock, err := lock(dir)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+
+	toolkits, err := kit.FindToolkits()
+	if err != nil {
+		return err
+	}
+	tests, err := testFolder()
+	if err != nil {
+		return err
+	}
+	sources, generated := filepath.Join(dir, "sources"), filepath.Join(dir, "generated")
+	if err := writeSources(tests, sources, generated); err != nil {
+		return err
+	}
+	var compile, combine []step
+	for _, tk := range toolkits {
+		c := corpus{tk: tk, sources: sources, generated: generated,
+			objects: filepath.Join(dir, "objects", tk.Release()), files: filepath.Join(dir, "files", tk.Release())}
+		first, err := c.compileSteps()
+		if err != nil {
+			return err
+		}
+		compile = append(compile, first...)
+		combine = append(combine, c.combineSteps()...)
+	}
+	b := builder{keys: filepath.Join(dir, "keys")}
+	if err := os.MkdirAll(b.keys, 0o755); err != nil {
+		return err
+	}
+	if err := b.runAll(compile); err != nil {
+		return err
+	}
+	return b.runAll(combine)
+}
+
+// writeSources copies the corpus and generates the large program. Compiled
+// there, objects don't depend on where the repository is.
+func writeSources(tests, sources, generated string) error {
+	if err := os.RemoveAll(sources); err != nil {
+		return err
+	}
+	if err := os.CopyFS(sources, os.DirFS(filepath.Join(tests, "corpus"))); err != nil {
+		return err
+	}
+	// One kernel a module: a link then takes six seconds, which a suite can afford for every target.
+	return command("", []string{filepath.Join(tests, "gencorpus"), generated, "--kernels", "1"})
+}
+
+// lock waits until no other buildcorpus works in dir.
+func lock(dir string) (unlock func(), err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	f, err := os.Create(filepath.Join(dir, ".lock"))
+	if err != nil {
+		return nil, err
+	}
+	return func() { f.Close() }, unix.Flock(int(f.Fd()), unix.LOCK_EX)
+}
+
+// testFolder is where this program's sources, and so the corpus, are.
+func testFolder() (string, error) {
+	out, err := exec.Command("go", "list", "-f", "{{.Dir}}", "github.com/warpld/warpld/test/kit").Output()
+	if err != nil {
+		return "", fmt.Errorf("finding the corpus: %w (run me inside the repository)", err)
+	}
+	return filepath.Dir(filepath.Clean(string(out[:len(out)-1]))), nil
+}
+
+// runAll brings the outputs of steps, which don't depend on each other, up to date.
+func (b builder) runAll(steps []step) error {
+	started := time.Now()
+	var group errgroup.Group
+	group.SetLimit(runtime.NumCPU())
+	var stale int
+	for _, s := range steps {
+		current, err := b.upToDate(s)
+		if err != nil {
+			return err
+		}
+		if !current {
+			stale++
+			group.Go(func() error { return b.run(s) })
+		}
+	}
+	err := group.Wait()
+	fmt.Printf("%d files, %d of them made in %s\n", len(steps), stale, time.Since(started).Round(time.Second))
+	return err
+}

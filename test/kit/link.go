@@ -1,0 +1,129 @@
+package kit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A Linker is nvlink or something that takes its place.
+type Linker struct {
+	Exe string
+	Env []string // beside PATH, HOME, TMPDIR and WARPLD_CACHE_DIR
+}
+
+// Nvlink is the toolkit's own linker.
+func (t Toolkit) Nvlink() Linker { return Linker{Exe: t.Tool("nvlink")} }
+
+// Binary is the warpld under test.
+func Binary(tb testing.TB) string {
+	tb.Helper()
+	exe := os.Getenv("WARPLD_BIN")
+	if exe == "" {
+		tb.Fatal("WARPLD_BIN is not set; .ci/run sets it to the warpld it built")
+	}
+	return exe
+}
+
+// Warpld is warpld under the name nvlink, with its own options in the
+// environment, so that the command line is nvlink's. It does each step anew,
+// whatever its cache holds.
+func Warpld(tb testing.TB, flags string) Linker {
+	tb.Helper()
+	dir := tb.TempDir()
+	exe := filepath.Join(dir, "nvlink")
+	if err := os.Symlink(Binary(tb), exe); err != nil {
+		tb.Fatal(err)
+	}
+	return Linker{Exe: exe, Env: []string{"WARPLD_FLAGS=--warpld-cache=off " + flags}}
+}
+
+// A Result is all that a link leaves behind.
+type Result struct {
+	Exit   int
+	Stdout string
+	Stderr string
+	Files  map[string][]byte // all that it wrote in its working folder
+}
+
+// A Job is a link before it is run: a working folder with the inputs, as
+// links, and the arguments.
+type Job struct {
+	Dir  string
+	Args []string
+}
+
+// Limit ends a linker that hangs.
+const Limit = 5 * time.Minute
+
+// Run runs the job, takes what it wrote out of the working folder and returns it.
+func (l Linker) Run(job Job) (Result, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), Limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, l.Exe, job.Args...)
+	cmd.Dir = job.Dir
+	for _, name := range []string{"PATH", "HOME", "TMPDIR", "WARPLD_CACHE_DIR"} {
+		if value, ok := os.LookupEnv(name); ok {
+			cmd.Env = append(cmd.Env, name+"="+value)
+		}
+	}
+	cmd.Env = append(cmd.Env, l.Env...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return Result{}, err
+	}
+	if ctx.Err() != nil {
+		return Result{}, fmt.Errorf("%s did not end within %s: %q", l.Exe, Limit, job.Args)
+	}
+	files, err := takeFiles(job.Dir)
+	return Result{Exit: exitCode(cmd.ProcessState), Stdout: stdout.String(), Stderr: stderr.String(), Files: files}, err
+}
+
+// takeFiles reads and removes the regular files of a folder. Inputs are links, so they stay.
+func takeFiles(dir string) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		files[name] = data
+		return errors.Join(err, os.Remove(path))
+	})
+	return files, err
+}
+
+// NewJob makes a working folder that holds links to inputs under their own names.
+func NewJob(tb testing.TB, inputs []string, args ...string) Job {
+	tb.Helper()
+	dir := tb.TempDir()
+	for _, path := range inputs {
+		if err := os.Symlink(path, filepath.Join(dir, filepath.Base(path))); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return Job{Dir: dir, Args: args}
+}
+
+// exitCode gives 128 and the signal's number for a process that a signal ended, as a shell does.
+func exitCode(state *os.ProcessState) int {
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return state.ExitCode()
+}

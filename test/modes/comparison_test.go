@@ -1,0 +1,98 @@
+//go:build realtools
+
+package modes
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// A scenario is one command line of the comparison.
+type scenario struct {
+	group string
+	line  string   // as the report shows it
+	full  string   // all of it
+	says  string   // what nvlink has to say, so that the scenario is what it claims to be
+	archs []string // the targets to link for
+	only  string   // the release that has it; empty: all
+}
+
+// in says whether the scenario is one of a setting.
+func (c scenario) in(s setting) bool {
+	return slices.Contains(c.archs, s.arch) && (c.only == "" || c.only == s.tk.Release())
+}
+
+// scenarios are all command lines in the order of the report.
+func scenarios() []scenario {
+	var list []scenario
+	for _, g := range groups {
+		for _, line := range g.lines() {
+			list = append(list, scenario{group: g.name, line: line, full: standard(line), archs: g.targets()})
+		}
+	}
+	for _, m := range messages {
+		c := scenario{group: messageGroup, line: m.line, full: standard(m.line), says: m.text, archs: archs[:1], only: m.only}
+		if rest, ok := strings.CutPrefix(m.line, "RAW "); ok {
+			c.line, c.full = rest, rest
+		}
+		if m.arch != "" {
+			c.archs = []string{m.arch}
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// results holds the verdicts as they come in.
+type results struct {
+	mu       sync.Mutex
+	verdicts map[string]map[string]verdict // by scenario.full and setting
+}
+
+func (r *results) add(c scenario, s setting, v verdict) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.verdicts[c.full] == nil {
+		r.verdicts[c.full] = map[string]verdict{}
+	}
+	r.verdicts[c.full][s.String()] = v
+}
+
+// TestComparison runs every command line with both linkers, in every setting.
+func TestComparison(t *testing.T) {
+	found := &results{verdicts: map[string]map[string]verdict{}}
+	all, list := settings(t), scenarios()
+	for _, s := range all {
+		t.Run(strings.ReplaceAll(s.String(), " ", "/"), func(t *testing.T) {
+			for _, c := range list {
+				if !c.in(s) {
+					continue
+				}
+				t.Run(c.line, func(t *testing.T) {
+					t.Parallel()
+					found.add(c, s, s.compare(t, c))
+				})
+			}
+		})
+	}
+	report(t, all, list, found)
+}
+
+// compare runs a scenario with both linkers. A difference that is no improvement
+// is an error.
+func (s setting) compare(t *testing.T, c scenario) verdict {
+	t.Helper()
+	job := s.job(t, c.full)
+	want := s.reference(t, job)
+	if !strings.Contains(want.Stderr+want.Stdout, c.says) {
+		t.Errorf("nvlink %s\ndoes not say %q but\n%s", strings.Join(job.Args, " "), c.says, want.Stderr)
+	}
+	got := s.warpld(t, job, "")
+	v := s.judge(t, c.full, want, got)
+	if v.outcome == different {
+		t.Errorf("nvlink %s\n%s", strings.Join(job.Args, " "), strings.Join(v.differences, "\n"))
+	}
+	return v
+}

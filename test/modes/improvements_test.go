@@ -1,0 +1,233 @@
+//go:build realtools
+
+package modes
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/warpld/warpld/internal/object/cubin"
+	"github.com/warpld/warpld/internal/object/elf64"
+	"github.com/warpld/warpld/test/kit"
+)
+
+// An improvement is an intended difference: an additional warning, or another
+// result.
+type improvement struct {
+	id     string
+	nvlink string // what nvlink does
+	warpld string // what we do
+	// warning is the additional warning.
+	warning *regexp.Regexp
+	// applies says whether nvlink's answer can have the fault in question, and
+	// instead compares our answer with what it has to be then.
+	applies func(line string, want kit.Result) bool
+	instead judgement
+}
+
+type judgement func(s setting, tb testing.TB, line string, want, got kit.Result) verdict
+
+var improvements []improvement
+
+func init() { // a judgement may refer to the list
+	improvements = []improvement{
+		{
+			id:      "no-devrt",
+			nvlink:  "A whole program of host objects whose last one is not libcudadevrt: writes the right output, then fails with `expected libcudadevrt object`.",
+			warpld:  "Succeeds, with the output that nvlink makes when libcudadevrt comes last.",
+			applies: says("nvlink fatal   : expected libcudadevrt object\n"),
+			instead: withRuntimeLast,
+		},
+		{
+			id:      "bare-ir",
+			nvlink:  "`.ltoir`, `.nvvm` and `.fatbin` inputs in a link that is not whole, when no host object has LTO-IR: compiles their code, and leaves it out of the result.",
+			warpld:  "Keeps it, at the place of the last of them; as nvlink does when an empty host object with LTO-IR stands there.",
+			applies: func(line string, _ kit.Result) bool { return bareIR.MatchString(line) },
+			instead: withHostObject,
+		},
+		{
+			id:      "endless-loop",
+			nvlink:  "A truncated fat binary: 13.0 never ends.",
+			warpld:  "Says that the file is not a fat binary, and fails.",
+			applies: func(_ string, want kit.Result) bool { return want.Exit == stopped },
+			instead: failsWith("nvlink fatal   : fatbin wrong format?\n"),
+		},
+		{
+			id:      "crash",
+			nvlink:  "A truncated archive: 13.0 crashes.",
+			warpld:  "Says that the archive is damaged.",
+			applies: func(_ string, want kit.Result) bool { return want.Exit == crashed },
+			instead: endsWell,
+		},
+		{
+			id:      "nvvmpath",
+			nvlink:  "Link-time optimization without `-nvvmpath`: fails.",
+			warpld:  "Takes the libnvvm of its toolkit.",
+			applies: says("nvlink fatal   : -nvvmpath should be specified with -lto\n"),
+			instead: asWith("-nvvmpath=$NVVM"),
+		},
+		{
+			id:      "prec-sqrt",
+			nvlink:  "`-Xnvvm=-prec-sqrt=...`: passes the option twice, which libnvvm refuses.",
+			warpld:  "Passes it once.",
+			applies: says("libnvvm : error: -prec-sqrt defined more than once"),
+			instead: as("-Xnvvm=-prec-sqrt=0", "-Xnvvm=-link-lto"), // the code has no square root
+		},
+		{
+			id:      "virtual-target",
+			nvlink:  "`-arch=compute_NN`: fails if NN has three digits; writes nothing, with exit code 0, if the link is not whole.",
+			warpld:  "Links as for `sm_NN`.",
+			applies: func(line string, _ kit.Result) bool { return strings.Contains(line, "-arch=compute_$N") },
+			instead: as("-arch=compute_$N", "-arch=sm_$N -arch=sm_$N"), // twice, to be warned of it
+		},
+		{
+			id:     "split-order",
+			nvlink: "`-split-compile-extended`: merges the parts in the order in which they are done, so that no two links give the same bytes.",
+			warpld: "Merges them in an order that depends on their contents. The symbols and the code are the same.",
+			applies: func(line string, want kit.Result) bool {
+				return strings.Contains(line, "-split-compile-extended") && want.Exit == 0
+			},
+			instead: sameSymbols,
+		},
+		{
+			id:      "ignored-input",
+			nvlink:  "Inputs that are empty, damaged, of no known kind, or linked already: leaves them out in silence.",
+			warpld:  "Leaves them out with a warning, which `--warpld-strict` makes an error.",
+			warning: regexp.MustCompile(`^nvlink warning : '.*' is not linked: `),
+		},
+		{
+			id:      "missing-library",
+			nvlink:  "`-l` of a library that is nowhere: goes on in silence.",
+			warpld:  "Goes on with a warning, which `--warpld-strict` makes an error.",
+			warning: regexp.MustCompile(`^nvlink warning : no lib.*\.a found for -l`),
+		},
+		{
+			id:      "bare-kernels",
+			nvlink:  "Kernels of bare LTO-IR beside host objects: removes them in silence, because no host code names them.",
+			warpld:  "Removes them with a warning, which `--warpld-strict` makes an error.",
+			warning: regexp.MustCompile(`^nvlink warning : kernels of '.*' are removed unless`),
+		},
+		{
+			id:      "empty-result",
+			nvlink:  "No input has code for the target: writes an empty cubin, with exit code 0.",
+			warpld:  "The same, with a warning, which `--warpld-strict` makes an error.",
+			warning: regexp.MustCompile(`^nvlink warning : no input has device code for`),
+		},
+	}
+}
+
+// Exit codes of nvlink that are none of its own.
+const (
+	stopped = 124 // by the time limit
+	crashed = 139 // by a segmentation fault
+)
+
+// says is for faults that nvlink tells of.
+func says(text string) func(string, kit.Result) bool {
+	return func(_ string, want kit.Result) bool { return strings.Contains(want.Stderr, text) }
+}
+
+// as compares with what nvlink makes of the line with words in the place of
+// others.
+func as(old, new string) judgement {
+	return func(s setting, tb testing.TB, line string, _, got kit.Result) verdict {
+		return compare(s.reference(tb, s.jobOf(tb, line, strings.ReplaceAll(line, old, new))), got)
+	}
+}
+
+// asWith compares with what nvlink makes of the line with more words at its end.
+func asWith(words string) judgement {
+	return func(s setting, tb testing.TB, line string, _, got kit.Result) verdict {
+		return compare(s.reference(tb, s.jobOf(tb, line, line+" "+words)), got)
+	}
+}
+
+// withRuntimeLast compares with what nvlink makes of the line if libcudadevrt
+// is the last input.
+func withRuntimeLast(s setting, tb testing.TB, line string, want, got kit.Result) verdict {
+	return asWith("DEVRT")(s, tb, strings.ReplaceAll(line, "$LIB/libcudadevrt.a ", ""), want, got)
+}
+
+var bareIR = regexp.MustCompile(`(FORM|ltoir)/\S+\.(ltoir|nvvm|fatbin) `)
+
+// withHostObject compares with what nvlink makes of the line with a host object
+// after the last bare file, which has LTO-IR but no code.
+func withHostObject(s setting, tb testing.TB, line string, _, got kit.Result) verdict {
+	all := bareIR.FindAllStringIndex(line, -1)
+	at := all[len(all)-1][1]
+	want := s.reference(tb, s.jobOf(tb, line, line[:at]+"empty/ir.o "+line[at:]))
+	if text, ok := want.Files["register.c"]; ok {
+		want.Files["register.c"] = unregister(text)
+	}
+	return compare(want, got)
+}
+
+var registered = regexp.MustCompile(`DEFINE_REGISTER_FUNC\(.*\)\n`)
+
+// unregister takes the object that withHostObject adds out of a registration file.
+func unregister(text []byte) []byte {
+	ids := registered.FindAllString(string(text), -1)
+	kept := slices.DeleteFunc(ids, func(id string) bool { return strings.Contains(id, emptySource+"_cu") })
+	return []byte(fmt.Sprintf("#define NUM_PRELINKED_OBJECTS %d\n", len(kept)) + strings.Join(kept, ""))
+}
+
+// failsWith wants an exit code of 1 and a message.
+func failsWith(text string) judgement {
+	return func(_ setting, _ testing.TB, _ string, _, got kit.Result) verdict {
+		return compare(kit.Result{Exit: 1, Stderr: text}, got)
+	}
+}
+
+// endsWell wants a link, or a message that says why there is none.
+func endsWell(_ setting, _ testing.TB, _ string, _, got kit.Result) verdict {
+	if why := badEnd(got); why != "" {
+		return verdict{outcome: different, differences: []string{why}}
+	}
+	return verdict{outcome: sameMessages}
+}
+
+// sameSymbols wants the symbols and the code of nvlink's result, in any order.
+func sameSymbols(_ setting, tb testing.TB, _ string, want, got kit.Result) verdict {
+	a, errA := contents(want.Files[output])
+	b, errB := contents(got.Files[output])
+	if errA != nil || errB != nil || len(a) == 0 || !maps.Equal(a, b) {
+		return verdict{outcome: different, differences: []string{fmt.Sprintf("the symbols or sizes are not the same (%v, %v)", errA, errB)}}
+	}
+	want.Files = maps.Clone(want.Files)
+	want.Files[output] = got.Files[output]
+	v := compare(want, got)
+	if v.outcome == sameBytes {
+		v.outcome = "same symbols"
+	}
+	return v
+}
+
+// contents gives the size, kind and binding of every symbol, and the size of
+// every section of code.
+func contents(data []byte) (map[string]string, error) {
+	f, err := cubin.Open(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]string{}
+	for _, s := range f.Sections {
+		if strings.HasPrefix(s.Name, ".text.") {
+			found[s.Name] = fmt.Sprint(s.Size)
+		}
+	}
+	symbols, err := f.Symbols()
+	if err != nil {
+		return nil, err
+	}
+	for i := range symbols.Len() {
+		if y := symbols.At(i); y.Type != elf64.SectionSymbol {
+			found[y.Name] += fmt.Sprintf("%d %d %d;", y.Binding, y.Type, y.Size)
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,189 @@
+//go:build realtools
+
+// Package modes holds every way to link, and every message, against the real
+// nvlink. Each command line of its tables is run with both linkers; what they
+// leave behind is judged by code: the same bytes, the same sections, the same
+// messages and exit code, or one of the intended differences, which
+// improvements_test.go lists. docs/comparison.md is the result.
+package modes
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/warpld/warpld/test/kit"
+)
+
+// archs are the targets of the comparison.
+var archs = []string{"sm_80", "sm_90", "sm_100"}
+
+// TestMain keeps other runs of the suite away: working folders have fixed
+// names, because nvlink derives names of cubins from them.
+func TestMain(m *testing.M) {
+	dir, err := kit.CacheDir()
+	if err == nil {
+		err = os.MkdirAll(filepath.Join(dir, "modes"), 0o755)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	lock, err := os.Create(filepath.Join(dir, "modes", ".lock"))
+	if err == nil {
+		err = unix.Flock(int(lock.Fd()), unix.LOCK_EX)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// A setting is a toolkit and a target.
+type setting struct {
+	tk   kit.Toolkit
+	arch string
+	// bounded is the toolkit with an nvlink that is stopped when it hangs.
+	bounded kit.Toolkit
+}
+
+// settings are all pairs of a toolkit and a target.
+func settings(tb testing.TB) []setting {
+	tb.Helper()
+	var list []setting
+	for _, tk := range kit.Toolkits(tb) {
+		bounded := boundedNvlink(tb, tk)
+		for _, arch := range archs {
+			list = append(list, setting{tk, arch, bounded})
+		}
+	}
+	return list
+}
+
+// boundedNvlink is a toolkit whose nvlink is stopped, with exit code 124, after
+// a time that no link of this suite needs: there are inputs on which the real
+// one never ends.
+func boundedNvlink(tb testing.TB, tk kit.Toolkit) kit.Toolkit {
+	tb.Helper()
+	bounded := kit.Toolkit{Root: tb.TempDir(), Version: tk.Version}
+	if err := os.Mkdir(filepath.Join(bounded.Root, "bin"), 0o755); err != nil {
+		tb.Fatal(err)
+	}
+	script := fmt.Sprintf("#!/bin/sh\nexec timeout 30 %s \"$@\"\n", tk.Tool("nvlink"))
+	if err := os.WriteFile(bounded.Tool("nvlink"), []byte(script), 0o755); err != nil {
+		tb.Fatal(err)
+	}
+	return bounded
+}
+
+// standard is a command line with what nvcc always gives.
+func standard(line string) string {
+	return "-m64 -arch=$ARCH -cpu-arch=X86_64 --register-link-binaries=register.c " + line + " -o " + output
+}
+
+func (s setting) String() string { return s.tk.Release() + " " + s.arch }
+
+// form is how objects hold their LTO-IR. Both forms occur with each toolkit, so
+// that both engines do.
+func (s setting) form() string {
+	if (s.arch == "sm_90") == (s.tk.Release() == "13.0") {
+		return "default"
+	}
+	return "stored"
+}
+
+// variable gives the values of $NAME in command lines and recipes.
+func (s setting) variable(name string) string {
+	switch name {
+	case "ARCH":
+		return s.arch
+	case "N":
+		return strings.TrimPrefix(s.arch, "sm_")
+	case "COMPRESS": // an option of fatbinary
+		if s.form() == "stored" {
+			return "--compress-mode=none"
+		}
+		return ""
+	case "NVVM":
+		return s.tk.NVVM()
+	case "LIB":
+		return s.tk.Lib()
+	}
+	return "$" + name
+}
+
+// job makes the working folder and the arguments of a command line.
+func (s setting) job(tb testing.TB, line string) kit.Job {
+	tb.Helper()
+	return s.jobOf(tb, line, line)
+}
+
+// jobOf is job in the working folder of another command line: the names that
+// nvlink derives from the folder are then the same.
+func (s setting) jobOf(tb testing.TB, whose, line string) kit.Job {
+	tb.Helper()
+	sum := sha256.Sum256([]byte(whose))
+	job := kit.Job{Dir: filepath.Join(cacheDir(tb), "work", s.tk.Release()+"-"+s.arch, fmt.Sprintf("%x", sum[:8]))}
+	if err := os.RemoveAll(job.Dir); err != nil {
+		tb.Fatal(err)
+	}
+	if err := os.MkdirAll(job.Dir, 0o755); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { os.RemoveAll(job.Dir) })
+	for _, word := range strings.Fields(os.Expand(line, s.variable)) {
+		switch {
+		case word == "LTO":
+			job.Args = append(job.Args, "-dlto", "-nvvmpath="+s.tk.NVVM())
+		case word == "DEVRT":
+			job.Args = append(job.Args, "-L"+s.tk.Lib(), "-lcudadevrt")
+		case strings.Contains(word, "/") && word[0] != '-' && word[0] != '/':
+			if named := s.place(tb, job.Dir, word); named != "" {
+				job.Args = append(job.Args, named)
+			}
+		default:
+			job.Args = append(job.Args, word)
+		}
+	}
+	return job
+}
+
+// place puts a file into the working folder: KIND/FILE under its own name,
+// NAME=KIND/FILE under another one; +KIND/FILE is not named on the command line.
+func (s setting) place(tb testing.TB, dir, word string) (named string) {
+	tb.Helper()
+	word, beside := strings.CutPrefix(word, "+")
+	name, file, renamed := strings.Cut(word, "=")
+	if !renamed {
+		name, file = filepath.Base(word), word
+	}
+	if err := os.Symlink(s.file(tb, file), filepath.Join(dir, name)); err != nil && !os.IsExist(err) {
+		tb.Fatal(err)
+	}
+	if beside {
+		return ""
+	}
+	return name
+}
+
+// reference is what nvlink makes of a job.
+func (s setting) reference(tb testing.TB, job kit.Job) kit.Result {
+	tb.Helper()
+	return s.bounded.Reference(tb, job)
+}
+
+// warpld runs a job with warpld.
+func (s setting) warpld(tb testing.TB, job kit.Job, flags string) kit.Result {
+	tb.Helper()
+	got, err := kit.Warpld(tb, strings.TrimSpace("--warpld-cache=off --warpld-cuda="+s.tk.Root+" "+flags)).Run(job)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return got
+}
