@@ -27,6 +27,9 @@ type Action struct {
 	Env     []string
 	Inputs  []File
 	Outputs []string
+	// Impure says why the result may depend on more than this; empty: it doesn't.
+	// Such a step runs here and is not kept.
+	Impure string
 	// Limit ends the step after this time; zero is no limit.
 	Limit time.Duration
 	Cost  Estimate

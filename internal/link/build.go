@@ -159,6 +159,9 @@ func (b *build) assemble(a *assembly, then func(*assembly)) *assembly {
 	a.step = b.graph.Add(&action.Step{
 		Make: func() (*action.Action, error) {
 			a.action = engine.Assemble(b.tools, a.ptx, a.arguments)
+			if b.hasLineTables(a) {
+				a.action.Impure = "ptxas of 13.0 writes sizes and times of the source files into line tables"
+			}
 			return a.action, nil
 		},
 		Done: func(r *action.Result) (err error) {
@@ -170,6 +173,14 @@ func (b *build) assemble(a *assembly, then func(*assembly)) *assembly {
 		},
 	})
 	return a
+}
+
+// hasLineTables says whether the PTX names source files.
+func (b *build) hasLineTables(a *assembly) bool {
+	isOption := func(option string) bool {
+		return slices.Contains([]string{"-g", "-lineinfo", "--device-debug", "--generate-line-info", "-generate-line-info"}, option)
+	}
+	return slices.ContainsFunc(b.plan.Compile, isOption) || slices.ContainsFunc(a.arguments, isOption)
 }
 
 // relocatable adds ptxas's option for code that is linked further.

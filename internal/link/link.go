@@ -134,8 +134,12 @@ func (l *linker) run(ctx context.Context, runner *local.Runner) (*build, error) 
 }
 
 func (l *linker) findToolkit() (*toolkit.Toolkit, error) {
+	nvvmPath := l.options.NVVMPath
+	if nvvmPath == "" && l.options.Given("nvvmpath") {
+		nvvmPath = "/" // nvlink puts /lib64/libnvvm.so behind whatever it is given
+	}
 	return toolkit.Find(toolkit.Query{
-		NVVMPath: l.options.NVVMPath,
+		NVVMPath: nvvmPath,
 		CUDA:     l.options.Own.CUDA,
 		Origin:   l.Origin,
 		Env:      l.Env,

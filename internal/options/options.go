@@ -116,3 +116,7 @@ type Own struct {
 	// VerboseKeep keeps the intermediate files and prints the commands for them.
 	VerboseKeep bool
 }
+
+// Given says whether an option was given, by its long name. It tells an empty value
+// from none.
+func (o *Options) Given(long string) bool { return o.given[long] }

@@ -46,11 +46,12 @@ func (p *Plan) choose(in Input) (*choice, error) {
 		if obj.Ignored != "" || len(obj.Modules) == 0 {
 			continue
 		}
-		p.warnOfMissingHostCode(in, obj)
 		module, found := obj.Choose(target)
-		switch {
-		case !found && obj.Kind == object.Cubin:
+		if !found && obj.Kind == object.Cubin {
 			return c, wrongArch(o, obj)
+		}
+		p.warnOfMissingHostCode(in, obj)
+		switch {
 		case o.LTO && IsDeviceRuntime(obj) && found && module.Kind != object.NVVM && len(c.host) == 0:
 			// nvlink doesn't even look at the device runtime before it has seen an
 			// object that could need it.

@@ -109,6 +109,9 @@ func (c *Cache) Runner(next action.Runner, dir func() string) action.Runner {
 
 // Run implements action.Runner.
 func (r *runner) Run(ctx context.Context, a *action.Action) (*action.Result, error) {
+	if a.Impure != "" {
+		return r.next.Run(ctx, a)
+	}
 	digests := map[string]action.Digest{}
 	key, err := a.Key(func(f action.File) (d action.Digest, err error) {
 		d, err = r.cache.Digest(f)

@@ -137,6 +137,21 @@ func TestFailuresAreNotKept(t *testing.T) {
 	}
 }
 
+func TestImpureActionsAreRunEveryTime(t *testing.T) {
+	f := newFixture(t)
+	r := f.open().Runner(f.maker, t.TempDir)
+	impure := step("x")
+	impure.Impure = "it looks at the clock"
+	for range 2 {
+		if result, err := r.Run(context.Background(), impure); err != nil || result.Cached {
+			t.Fatalf("%+v, %v", result, err)
+		}
+	}
+	if f.maker.runs.Load() != 2 {
+		t.Error("an impure action was kept")
+	}
+}
+
 func TestManyAtOnce(t *testing.T) {
 	f := newFixture(t)
 	var group sync.WaitGroup

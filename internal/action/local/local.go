@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -197,13 +198,29 @@ func (b *cappedBuffer) Write(p []byte) (int, error) {
 
 var _ io.Writer = (*cappedBuffer)(nil)
 
-// Replace runs a program, sought in PATH if its name has no slash, in the place of
-// this process: it returns only if the program cannot be started. It is how a link
-// is handed over to the vendor's nvlink without anything of ours in between.
+// Replace runs a program, sought in the PATH of env if its name has no slash, in the
+// place of this process: it returns only if the program cannot be started. It is
+// how a link is handed over to the vendor's nvlink without anything of ours in
+// between.
 func Replace(name string, args, env []string) error {
-	path, err := exec.LookPath(name)
+	path, err := lookPath(name, env)
 	if err == nil {
 		err = syscall.Exec(path, args, env)
 	}
 	return &message.Message{Severity: message.Fatal, ID: "start", Text: fmt.Sprintf("cannot run %s", name), Notes: []string{err.Error()}, Cause: err}
+}
+
+func lookPath(name string, env []string) (string, error) {
+	if strings.ContainsRune(name, filepath.Separator) {
+		return name, nil
+	}
+	for _, variable := range env {
+		list, ok := strings.CutPrefix(variable, "PATH=")
+		for _, dir := range filepath.SplitList(list) {
+			if path, err := exec.LookPath(filepath.Join(dir, name)); ok && err == nil {
+				return path, nil
+			}
+		}
+	}
+	return "", &exec.Error{Name: name, Err: exec.ErrNotFound}
 }

@@ -118,3 +118,19 @@ func TestRunSaysWhatCannotBeRun(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+func TestLookPathUsesTheGivenEnvironment(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "tool"), []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if path, err := lookPath("tool", []string{"X=1", "PATH=/nonexistent:" + dir}); err != nil || path != filepath.Join(dir, "tool") {
+		t.Errorf("%q, %v", path, err)
+	}
+	if path, err := lookPath("tool", []string{"PATH=/nonexistent"}); err == nil {
+		t.Errorf("found %q", path)
+	}
+	if path, err := lookPath("./tool", nil); err != nil || path != "./tool" {
+		t.Errorf("%q, %v", path, err)
+	}
+}
