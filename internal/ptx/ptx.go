@@ -1,12 +1,9 @@
-// Package ptx reads PTX text as far as a linker must: the symbols of a module.
+// Package ptx reads PTX text as far as a linker must: the parts at the top level
+// of a module, and the symbols that each of them names. It knows PTX's tokens, and
+// of instructions only what a call looks like.
 package ptx
 
-import (
-	"bytes"
-	"iter"
-	"regexp"
-	"strings"
-)
+import "iter"
 
 // A Linkage says who else may know a symbol.
 type Linkage string
@@ -29,56 +26,100 @@ type Declaration struct {
 // Defined says whether the symbol has its definition here.
 func (d Declaration) Defined() bool { return d.Linkage != Extern }
 
-// head matches the start of a declaration, which compilers put at the beginning
-// of a line.
-var head = regexp.MustCompile(`^(?:(\.extern|\.visible|\.weak|\.common)\s+)?(\.func|\.entry|\.global|\.const|\.shared)\b(.*)`)
-
-// Declarations gives the symbols of a module in the order of the text.
+// Declarations gives the symbols of a module in the order of the text. It passes
+// over what is no PTX and goes on behind it.
 func Declarations(text []byte) iter.Seq[Declaration] {
 	return func(yield func(Declaration) bool) {
-		for line := range bytes.Lines(text) {
-			if len(line) == 0 || line[0] != '.' {
-				continue
+		p := &parser{lexer: lexer{text: text}}
+		for err := p.next(); p.kind != endOfText; {
+			var e Entity
+			if err == nil {
+				e, err = p.entity()
 			}
-			part := head.FindStringSubmatch(string(line))
-			if part == nil {
-				continue
-			}
-			d := Declaration{Linkage: Linkage(part[1]), Kind: part[2]}
-			if d.Kind == ".func" || d.Kind == ".entry" {
-				d.Name = functionName(part[3])
-			} else {
-				d.Name = variableName(part[3])
-			}
-			if d.Name != "" && !yield(d) {
+			if e.isSymbol() && e.Name != "" && !yield(Declaration{e.Linkage, e.Kind, e.Name}) {
 				return
 			}
+			if err != nil {
+				err = p.recover(e.Start)
+			}
 		}
 	}
 }
 
-// functionName reads "(.param .b32 result) name(...": the result may be missing.
-func functionName(rest string) string {
-	rest = strings.TrimSpace(rest)
-	if strings.HasPrefix(rest, "(") {
-		end := strings.IndexByte(rest, ')')
-		if end < 0 {
-			return ""
-		}
-		rest = rest[end+1:]
-	}
-	return identifier.FindString(strings.TrimSpace(rest))
+// An Entity is one part at the top level of a module.
+type Entity struct {
+	// Kind is the directive that tells what it is: ".func", ".entry", ".global",
+	// ".const", ".shared", ".alias", ".version", ".file", ".section" ...
+	Kind    string
+	Linkage Linkage
+	Name    string
+	// Range is the whole text, from the linkage to the semicolon or brace.
+	Range
+	// Head is the text without linkage, body, initializer and semicolon.
+	Head Range
+	// Body is what is in a function's braces, with them, or a variable's
+	// initializer, without the equals sign; empty: there is none.
+	Body Range
+	// Attributes are what .attribute names: ".managed", ".unified".
+	Attributes []string
 }
 
-// variableName reads ".attribute(.managed) .align 4 .b8 name[16] = ...": the name
-// is the first word that is neither a directive nor a number.
-func variableName(rest string) string {
-	for _, word := range strings.FieldsFunc(rest, func(r rune) bool { return r == ' ' || r == '\t' || r == ',' }) {
-		if name := identifier.FindString(word); name != "" {
-			return name
-		}
-	}
-	return ""
+// IsFunction says whether the entity is a kernel or a function.
+func (e *Entity) IsFunction() bool { return e.Kind == ".func" || e.Kind == ".entry" }
+
+// IsVariable says whether the entity is a variable.
+func (e *Entity) IsVariable() bool {
+	return e.Kind == ".global" || e.Kind == ".const" || e.Kind == ".shared"
 }
 
-var identifier = regexp.MustCompile(`^[a-zA-Z_$%][\w$]*`)
+func (e *Entity) isSymbol() bool { return e.IsFunction() || e.IsVariable() }
+
+// Defined says whether the entity is a definition, not just a declaration.
+func (e *Entity) Defined() bool {
+	if e.IsFunction() {
+		return !e.Body.Empty()
+	}
+	return e.IsVariable() && e.Linkage != Extern
+}
+
+// A Module is a text and its parts.
+type Module struct {
+	Text     []byte
+	Entities []Entity
+	// symbols gives of each name an entity, its definition if there is one.
+	symbols map[string]int
+}
+
+// Parse reads a module. The error is a *SyntaxError.
+func Parse(text []byte) (*Module, error) {
+	m := &Module{Text: text, symbols: map[string]int{}}
+	p := &parser{lexer: lexer{text: text}}
+	if err := p.next(); err != nil {
+		return nil, located(text, err)
+	}
+	for p.kind != endOfText {
+		e, err := p.entity()
+		if err != nil {
+			return nil, located(text, err)
+		}
+		if e.isSymbol() {
+			if first, ok := m.symbols[e.Name]; !ok || !m.Entities[first].Defined() {
+				m.symbols[e.Name] = len(m.Entities)
+			}
+		}
+		m.Entities = append(m.Entities, e)
+	}
+	return m, nil
+}
+
+// Symbol gives the function or variable of that name, its definition if the module
+// has one; nil: there is none.
+func (m *Module) Symbol(name string) *Entity {
+	if i, ok := m.symbols[name]; ok {
+		return &m.Entities[i]
+	}
+	return nil
+}
+
+// Part is the text of a range.
+func (m *Module) Part(r Range) []byte { return m.Text[r.Start:r.End] }

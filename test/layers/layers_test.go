@@ -33,6 +33,8 @@ var layers = []layer{
 	{packages: "internal/plan", ours: []string{"internal/options", "internal/object/...", "internal/message"}, never: doesNothing},
 	{packages: "internal/action", ours: []string{"internal/message"}, never: []string{"os/exec", "net/..."}},
 	{packages: "internal/action/...", ours: []string{"internal/action", "internal/message"}},
+	{packages: "internal/ptx", never: doesNothing},
+	{packages: "internal/slice", ours: []string{"internal/ptx", "internal/message"}, never: doesNothing},
 	{packages: "internal/toolkit", ours: []string{"internal/message"}},
 }
 

@@ -1,0 +1,176 @@
+package ptx
+
+// A Ref is a symbol of the module that an entity names.
+type Ref struct {
+	Name string
+	// Called: it is the target of a call. Taken: it stands in another place, so its
+	// address is used.
+	Called, Taken bool
+}
+
+// Refs are the symbols that a function's body or a variable's initializer names,
+// in the order of the text. A local name that is also a symbol's counts as the
+// symbol. indirect says that the body has a call through a pointer.
+func (m *Module) Refs(e *Entity) (refs []Ref, indirect bool, err error) {
+	if e.Body.Empty() {
+		return nil, false, nil
+	}
+	c := &collector{module: m, lexer: lexer{text: m.Text[:e.Body.End], Range: Range{End: e.Body.Start}}, seen: map[string]int{}}
+	if err = c.next(); err == nil {
+		if e.IsFunction() {
+			err = c.statements()
+		} else {
+			err = c.names()
+		}
+	}
+	return c.refs, c.indirect, located(m.Text, err)
+}
+
+// A collector gathers the symbols of one body.
+type collector struct {
+	module *Module
+	lexer
+	refs     []Ref
+	seen     map[string]int // place in refs
+	indirect bool
+}
+
+// add notes the current token, if it is a symbol.
+func (c *collector) add(called bool) {
+	i, ok := c.seen[string(c.bytes())]
+	if !ok {
+		symbol, known := c.module.symbols[string(c.bytes())]
+		if !known {
+			return
+		}
+		i = len(c.refs)
+		c.refs = append(c.refs, Ref{Name: c.module.Entities[symbol].Name})
+		c.seen[c.refs[i].Name] = i
+	}
+	if called {
+		c.refs[i].Called = true
+	} else {
+		c.refs[i].Taken = true
+	}
+}
+
+// names takes all names up to the end of a statement or of the text.
+func (c *collector) names() error {
+	for c.kind != endOfText && !(c.kind == sign && c.text[c.Start] == ';') {
+		if c.kind == word && c.text[c.Start] != '%' { // no register
+			c.add(false)
+		}
+		if err := c.next(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// statements reads a body. What stands first in a statement is an opcode or a
+// label, which may be called like a symbol.
+func (c *collector) statements() error {
+	for c.kind != endOfText {
+		var err error
+		switch {
+		case c.is(".loc"):
+			if err = c.next(); err == nil {
+				err = c.location()
+			}
+		case c.is("{"), c.is("}"), c.is(";"), c.is(":"):
+			err = c.next()
+		case c.is("@"): // @!%p1
+			if err = c.next(); err == nil && c.is("!") {
+				err = c.next()
+			}
+			if err == nil {
+				err = c.next()
+			}
+		case c.kind == word:
+			err = c.instruction()
+		default:
+			err = c.names()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// instruction reads "opcode.modifier operands;" or a label, up to its colon.
+func (c *collector) instruction() error {
+	call := c.isWord("call")
+	if err := c.next(); err != nil || c.is(":") {
+		return err
+	}
+	if !call {
+		return c.names()
+	}
+	for c.kind == directive {
+		if err := c.next(); err != nil {
+			return err
+		}
+	}
+	if c.is("(") { // (results), target
+		for c.kind != endOfText && !c.is(";") && !c.is(")") {
+			if err := c.next(); err != nil {
+				return err
+			}
+		}
+		for c.is(")") || c.is(",") {
+			if err := c.next(); err != nil {
+				return err
+			}
+		}
+	}
+	if c.kind == word {
+		if c.text[c.Start] == '%' {
+			c.indirect = true
+		} else {
+			c.add(true)
+		}
+		if err := c.next(); err != nil {
+			return err
+		}
+	}
+	return c.names()
+}
+
+// Append adds the text of a range to to, without comments. Words for which rename
+// has something else than the empty string are replaced by it.
+func (m *Module) Append(to []byte, r Range, rename func(word []byte) string) ([]byte, error) {
+	l := lexer{text: m.Text[:r.End], Range: Range{End: r.Start}}
+	for {
+		from := l.End
+		if err := l.next(); err != nil {
+			return nil, located(m.Text, err)
+		}
+		to = appendBlanks(to, l.text[from:l.Start])
+		if l.kind == endOfText {
+			return to, nil
+		}
+		if l.kind == word {
+			if other := rename(l.bytes()); other != "" {
+				to = append(to, other...)
+				continue
+			}
+		}
+		to = append(to, l.bytes()...)
+	}
+}
+
+// appendBlanks adds what lies between two tokens, with a space for each comment.
+func appendBlanks(to, blanks []byte) []byte {
+	l := lexer{text: blanks}
+	for i := 0; i < len(blanks); i++ {
+		if blanks[i] == '/' {
+			length, _ := l.comment(i) // it was read before, so it ends
+			to = append(to, ' ')
+			i += length - 1
+			continue
+		}
+		to = append(to, blanks[i])
+	}
+	return to
+}

@@ -1,0 +1,314 @@
+package slice
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/ptx"
+)
+
+// Options say how to cut.
+type Options struct {
+	// Vector is libnvvm's option vector for the unsliced link. Slices are compiled
+	// with the same options but for those that say what stays.
+	Vector []string
+	// Provided says which functions the device runtime has; nil: it takes no part.
+	Provided func(name string) bool
+	// Size is how much work a slice should be, in bytes of the scanned bodies of its
+	// kernels and of all that is inlined into them; zero: DefaultSize.
+	Size int
+	// Amplification bounds the work of all slices over that of the whole program,
+	// which is above one because slices share functions; zero: DefaultAmplification.
+	Amplification float64
+}
+
+// A Plan is how a program is cut.
+type Plan struct {
+	Slices []*Slice
+	// Amplification is the work of all slices over that of the whole program.
+	Amplification float64
+
+	program *program
+	shared  []int // definitions of variables that slices share, in link order
+}
+
+// A Slice is some kernels with all that they can reach.
+type Slice struct {
+	// Kernels are the names of those that are compiled here and nowhere else. A
+	// slice without any is for functions whose addresses are in variables.
+	Kernels []string
+	// Modules are those to compile, by their place in Make's list, in that order.
+	Modules []int
+	// Vector is the option vector for libnvvm.
+	Vector []string
+	// Size is the work, as in Options.
+	Size int
+
+	plan   *Plan
+	reach  reach
+	listed map[string]int // the shared variables that it reaches
+}
+
+// A planner has what Make knows on the way.
+type planner struct {
+	*program
+	options Options
+	rest    []string // of the vector
+	host    references
+	kernels []*kernel
+}
+
+// A kernel is one to compile, and what it reaches.
+type kernel struct {
+	number int
+	reach  reach
+	units  []int
+}
+
+// Make plans the slices of a program whose modules are in link order. The error is
+// a *message.Message with the reason to link unsliced.
+func Make(modules []*Module, o Options) (*Plan, error) {
+	if o.Size == 0 {
+		o.Size = DefaultSize
+	}
+	if o.Amplification == 0 {
+		o.Amplification = DefaultAmplification
+	}
+	p := &planner{options: o}
+	var refused *message.Message
+	if p.rest, p.host, refused = readVector(o.Vector); refused != nil {
+		return nil, refused
+	}
+	p.program = newProgram(modules)
+	for _, step := range []func() *message.Message{p.checkModules, p.checkNames, p.findKernels} {
+		if refused = step(); refused != nil {
+			return nil, refused
+		}
+	}
+	groups, refused := p.together()
+	if refused != nil {
+		return nil, refused
+	}
+	sets, reaches := p.apart(p.cut(groups))
+	if len(sets) < 2 {
+		return nil, p.notWorthIt(groups)
+	}
+	return p.plan(sets, reaches), nil
+}
+
+// checkModules refuses what no slice can have.
+func (p *planner) checkModules() *message.Message {
+	for _, m := range p.modules {
+		if m.alien != "" {
+			return refusal("", []string{m.Origin}, "slices cannot have %s", m.alien)
+		}
+		if m.header != p.modules[0].header {
+			return refusal("", []string{p.modules[0].Origin, m.Origin}, "modules were scanned for different targets")
+		}
+	}
+	return nil
+}
+
+// builtin functions are the driver's.
+func builtin(name string) bool {
+	return name == "vprintf" || name == "malloc" || name == "free" || name == "__assertfail" || strings.HasPrefix(name, "__cuda_syscall")
+}
+
+// checkNames refuses programs that the compiler would complain about, so that it
+// does: slices might not notice.
+func (p *planner) checkNames() *message.Message {
+	for number := range p.module {
+		s := p.symbol(number)
+		n := p.names[s.name]
+		switch {
+		case s.defined && s.linkage == ptx.Visible:
+			if n.winner != number {
+				return refusal(s.name, p.origins(n.defined...), "'%s' is defined more than once", s.name)
+			}
+		case s.defined || len(n.defined) > 0 || s.kind == ".shared":
+		case s.isFunction() && (builtin(s.name) || p.options.Provided != nil && p.options.Provided(s.name)):
+		default:
+			return refusal(s.name, p.origins(number), "'%s' is not defined", s.name)
+		}
+	}
+	return nil
+}
+
+// origins names the modules of definitions.
+func (p *program) origins(numbers ...int) []string {
+	var list []string
+	for _, number := range numbers {
+		list = append(list, p.modules[p.module[number]].Origin)
+	}
+	return list
+}
+
+// findKernels finds the kernels that host code can name or find in variables, and
+// those that these can launch. Of a template's kernel, which several modules have, the winner counts.
+func (p *planner) findKernels() *message.Message {
+	wanted := map[int]bool{}
+	var todo []int
+	want := func(number int) {
+		s := p.symbol(number)
+		if s.linkage != ptx.Local {
+			number = p.names[s.name].winner
+		}
+		if s.kind == ".entry" && s.defined && !wanted[number] {
+			wanted[number] = true
+			todo = append(todo, number)
+		}
+	}
+	for number := range p.module {
+		s := p.symbol(number)
+		switch {
+		case s.kind == ".entry" && p.host.keeps(s):
+			want(number)
+		case s.isData() && len(s.refs) > 0 && p.host.keeps(s): // it may point to kernels
+			for _, to := range p.reachable([]int{number}).symbols {
+				want(to)
+			}
+		}
+	}
+	for len(todo) > 0 {
+		k := &kernel{number: todo[0], reach: p.reachable(todo[:1])}
+		k.units = p.units(k.reach)
+		if s := p.symbol(k.number); !p.nameable(k.number) {
+			return refusal(s.name, p.origins(k.number), "the kernel '%s' cannot be told from others by its name", s.name)
+		}
+		p.kernels, todo = append(p.kernels, k), todo[1:]
+		for _, number := range k.reach.symbols {
+			want(number)
+		}
+	}
+	slices.SortFunc(p.kernels, func(a, b *kernel) int { return a.number - b.number })
+	if len(p.kernels) < 2 {
+		return refusal("", nil, "the program has %d kernels that host code can launch", len(p.kernels))
+	}
+	return nil
+}
+
+// plan makes slices of sets of kernels.
+func (p *planner) plan(sets [][]*kernel, reaches []reach) *Plan {
+	plan := &Plan{program: p.program}
+	if lost := p.onlyInData(p.share(reaches), reaches); len(lost) > 0 {
+		sets, reaches = append(sets, nil), append(reaches, p.reachable(lost))
+	}
+	shared := p.share(reaches)
+	for i, set := range sets {
+		plan.Slices = append(plan.Slices, p.slice(plan, set, reaches[i], shared))
+	}
+	for number := range p.module {
+		if shared[number] {
+			plan.shared = append(plan.shared, number)
+		}
+	}
+	plan.Amplification = p.amplification(reaches)
+	return plan
+}
+
+// share finds the variables that slices share with each other or with the host, by
+// the definition that wins.
+func (p *planner) share(reaches []reach) map[int]bool {
+	user, shared := map[int]int{}, map[int]bool{}
+	for i, r := range reaches {
+		for _, number := range r.symbols {
+			key := p.key(number)
+			if first, used := user[key]; used && first != i && p.canShare(number) {
+				shared[key] = true
+			} else if !used {
+				user[key] = i
+			}
+		}
+	}
+	for number := range p.module {
+		if s := p.symbol(number); s.defined && p.host.keeps(s) {
+			p.shareAll(shared, number)
+		}
+	}
+	return shared
+}
+
+// shareAll adds a variable and those that it points to, which need names too.
+func (p *planner) shareAll(shared map[int]bool, number int) {
+	key := p.key(number)
+	if shared[key] || !p.canShare(key) {
+		return
+	}
+	shared[key] = true
+	base := p.first[p.module[key]]
+	for _, r := range p.symbol(key).refs {
+		p.shareAll(shared, p.resolve(base+r))
+	}
+}
+
+// key is one number for all copies of a definition.
+func (p *program) key(number int) int {
+	if s := p.symbol(number); s.linkage != ptx.Local && p.names[s.name].winner >= 0 {
+		return p.names[s.name].winner
+	}
+	return number
+}
+
+// canShare says whether a definition is a variable that can be named everywhere.
+func (p *program) canShare(number int) bool {
+	s := p.symbol(number)
+	return s.isData() && s.defined && !s.literal && !p.pinned[number]
+}
+
+// onlyInData lists the shared variables that point to functions and that no slice
+// has. A slice that has one has its functions, too, under their names.
+func (p *planner) onlyInData(shared map[int]bool, reaches []reach) []int {
+	have := map[int]bool{}
+	for _, r := range reaches {
+		for _, number := range r.symbols {
+			have[p.key(number)] = true
+		}
+	}
+	var lost []int
+	for number := range p.module {
+		m := p.modules[p.module[number]]
+		if shared[number] && !have[number] &&
+			slices.ContainsFunc(p.symbol(number).refs, func(r int) bool { return m.symbols[r].kind == ".func" }) {
+			lost = append(lost, number)
+		}
+	}
+	return lost
+}
+
+// slice makes one of a set of kernels.
+func (p *planner) slice(plan *Plan, set []*kernel, r reach, shared map[int]bool) *Slice {
+	s := &Slice{plan: plan, reach: r, Modules: r.modules, listed: map[string]int{}, Size: p.size(r)}
+	lists := map[string][]string{}
+	list := func(number int) {
+		symbol := p.symbol(number)
+		lists[listOf(symbol)] = append(lists[listOf(symbol)], symbol.name)
+	}
+	for _, k := range set {
+		s.Kernels = append(s.Kernels, p.symbol(k.number).name)
+		list(k.number)
+	}
+	for _, number := range r.symbols {
+		if key := p.key(number); shared[key] {
+			name := p.symbol(key).name
+			if _, twice := s.listed[name]; !twice {
+				s.listed[name] = key
+				list(key)
+			}
+		}
+	}
+	s.Vector = append(slices.Clone(p.rest), hostVector(lists)...)
+	return s
+}
+
+// notWorthIt is the reason when all would be in one slice.
+func (p *planner) notWorthIt(groups [][]*kernel) *message.Message {
+	if len(groups) == 1 {
+		return refusal("", nil, "all %d kernels use variables that only one slice can have", len(p.kernels))
+	}
+	size := p.size(p.joined(p.kernels))
+	if size <= p.options.Size {
+		return refusal("", nil, "the program is too small to gain from it: %d bytes of code, and a slice may have %d", size, p.options.Size)
+	}
+	return refusal("", nil, "its kernels share so much code that slices would compile more than %.1f times as much", p.options.Amplification)
+}

@@ -1,0 +1,3 @@
+__device__ int twin(int x) { return x + 2; }
+__global__ void kd2(int *o) { *o = twin(*o); }
+void ld2(int *o) { kd2<<<1, 1>>>(o); }

@@ -1,0 +1,14 @@
+// Calls of the function that g.cu has stored, and a template's kernel that i.cu and j.cu both have.
+typedef float (*ff)(float, float *);
+extern __device__ ff hslot;
+extern __constant__ cudaTextureObject_t tx;
+extern __device__ cudaSurfaceObject_t sx;
+__global__ void kj1(float *o) { *o = hslot(*o, o + 1); }
+template <class T> __global__ void ktmpl(T *o) {
+  *o = tex1Dfetch<T>(tx, 3);
+  surf1Dwrite(*o, sx, 4);
+}
+void lj(float *o) {
+  kj1<<<1, 1>>>(o);
+  ktmpl<<<1, 1>>>(o);
+}
