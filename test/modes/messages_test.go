@@ -45,7 +45,7 @@ var messages = []struct {
 	{text: "Conflicting options '-emit-ptx' and 'no -dlto'", line: "rdc/a.o rdc/b.o -emit-ptx"},
 	{text: "Conflicting options '-suppress-debug-info' and 'no -g'", line: "rdc/a.o rdc/b.o -suppress-debug-info"},
 	{text: "Link target of 'lto_80' is virtual target", line: "LTO FORM/a.o FORM/b.o -arch=lto_80"},
-	{text: "incompatible redefinition for option 'arch'", line: "rdc/a.o rdc/b.o -arch=sm_90"},
+	{text: "incompatible redefinition for option 'arch'", line: "RAW -arch=sm_80 -arch=sm_90 rdc/a.o rdc/b.o -o linked"},
 	{text: "Value 'sm_99' is not defined for option 'arch'", line: "RAW -arch=sm_99 rdc/a.o -o linked"},
 	{text: "Unknown arch name '(null)'", line: "RAW rdc/a.o -o linked"},
 	{text: "No input files specified", line: "RAW -arch=sm_80 -o linked"},

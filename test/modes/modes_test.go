@@ -84,7 +84,10 @@ func boundedNvlink(tb testing.TB, tk kit.Toolkit) kit.Toolkit {
 
 // standard is a command line with what nvcc always gives.
 func standard(line string) string {
-	return "-m64 -arch=$ARCH -cpu-arch=X86_64 --register-link-binaries=register.c " + line + " -o " + output
+	if !strings.Contains(line, "-arch=") {
+		line = "-arch=$ARCH " + line
+	}
+	return "-m64 -cpu-arch=X86_64 --register-link-binaries=register.c " + line + " -o " + output
 }
 
 func (s setting) String() string { return s.tk.Release() + " " + s.arch }
@@ -118,18 +121,13 @@ func (s setting) variable(name string) string {
 	return "$" + name
 }
 
-// job makes the working folder and the arguments of a command line.
+// job makes the working folder and the arguments of a command line. A test has
+// one folder, of a fixed name: what nvlink derives from it is then the same in
+// all that the test compares, and in the answers that are kept.
 func (s setting) job(tb testing.TB, line string) kit.Job {
 	tb.Helper()
-	return s.jobOf(tb, line, line)
-}
-
-// jobOf is job in the working folder of another command line: the names that
-// nvlink derives from the folder are then the same.
-func (s setting) jobOf(tb testing.TB, whose, line string) kit.Job {
-	tb.Helper()
-	sum := sha256.Sum256([]byte(whose))
-	job := kit.Job{Dir: filepath.Join(cacheDir(tb), "work", s.tk.Release()+"-"+s.arch, fmt.Sprintf("%x", sum[:8]))}
+	sum := sha256.Sum256([]byte(tb.Name()))
+	job := kit.Job{Dir: filepath.Join(cacheDir(tb), "work", fmt.Sprintf("%x", sum[:8]))}
 	if err := os.RemoveAll(job.Dir); err != nil {
 		tb.Fatal(err)
 	}
@@ -178,10 +176,13 @@ func (s setting) reference(tb testing.TB, job kit.Job) kit.Result {
 	return s.bounded.Reference(tb, job)
 }
 
-// warpld runs a job with warpld.
+// warpld runs a job with warpld. Its toolkit is not the one of an option, which
+// would go before -nvvmpath.
 func (s setting) warpld(tb testing.TB, job kit.Job, flags string) kit.Result {
 	tb.Helper()
-	got, err := kit.Warpld(tb, strings.TrimSpace("--warpld-cache=off --warpld-cuda="+s.tk.Root+" "+flags)).Run(job)
+	linker := kit.Warpld(tb, flags)
+	linker.Env = append(linker.Env, "CUDA_HOME="+s.tk.Root)
+	got, err := linker.Run(job)
 	if err != nil {
 		tb.Fatal(err)
 	}

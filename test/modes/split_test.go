@@ -4,41 +4,54 @@ package modes
 
 import (
 	"bytes"
+	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 )
 
-// splitRuns is how often a program is split: the order in which its parts are
-// done is another one nearly every time.
-const splitRuns = 20
+const (
+	// splitRuns is how often a program is split: the order in which its parts are
+	// done is another one nearly every time.
+	splitRuns = 10
+	// libnvvm's threads get in each other's way about once in forty times, also
+	// under nvlink: it crashes, or never ends. That must come out as a message,
+	// and may not happen often.
+	splitFailures = 3
+)
+
+var libraryFailed = regexp.MustCompile(`nvlink fatal   : lib\w+\.so (crashed|did not finish within the time limit)`)
 
 // TestSplitIsDeterministic wants one result of all runs.
 func TestSplitIsDeterministic(t *testing.T) {
 	for _, s := range settings(t) {
-		if s.arch != "sm_80" {
+		if s.arch != "sm_80" && s.arch != "sm_90" { // in each toolkit one of them has stored IR, the other compressed
 			continue
 		}
-		for _, form := range []string{"stored", "default"} {
-			t.Run(s.tk.Release()+"/"+form, func(t *testing.T) {
-				line := standard(strings.ReplaceAll("LTO FORM/many1.o FORM/many2.o DEVRT -split-compile-extended=2", "FORM", form))
-				job := s.job(t, line)
-				var first []byte
-				for i := range splitRuns {
-					got := s.warpld(t, job, "")
-					if got.Exit != 0 {
-						t.Fatalf("exit code %d\n%s", got.Exit, got.Stderr)
-					}
-					if i == 0 {
-						first = got.Files[output]
-					}
-					if !bytes.Equal(got.Files[output], first) {
-						t.Fatalf("run %d gives another result than the first", i+1)
-					}
+		t.Run(s.String(), func(t *testing.T) {
+			job := s.job(t, standard("LTO FORM/many1.o FORM/many2.o DEVRT -split-compile-extended=2"))
+			var first []byte
+			failures := 0
+			for runs := 0; runs < splitRuns; {
+				got := s.warpld(t, job, "--warpld-time-limit=60")
+				if got.Exit == 1 && len(got.Files) == 0 && libraryFailed.MatchString(got.Stderr) && failures < splitFailures {
+					failures++
+					continue
 				}
-				if shards := bytes.Count(first, []byte("\x00ptxas\x00")); shards < 10 {
-					t.Errorf("only %d parts: the program was not split", shards)
+				if got.Exit != 0 {
+					t.Fatalf("exit code %d\n%s", got.Exit, got.Stderr)
 				}
-			})
-		}
+				if runs++; runs == 1 {
+					first = got.Files[output]
+				}
+				if !bytes.Equal(got.Files[output], first) {
+					t.Fatalf("run %d gives another result than the first", runs)
+				}
+			}
+			fmt.Printf("%s, %s: %d runs, one result; the library failed in %d more\n", s, s.form(), splitRuns, failures)
+			if shards := strings.Count(string(first), "ptxas\x00"); shards < 10 {
+				t.Errorf("only %d parts: the program was not split", shards)
+			}
+		})
 	}
 }
