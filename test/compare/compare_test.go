@@ -108,6 +108,20 @@ func (s setting) warpld(t *testing.T, l link) kit.Linker {
 	return kit.Warpld(t, "--warpld-cuda="+tk.Root+" --warpld-engine="+s.form.engine)
 }
 
+// splits says whether the compilers use several threads.
+func (l link) splits() bool {
+	return slices.ContainsFunc(l.options, func(o string) bool { return strings.HasPrefix(o, "-split-compile") })
+}
+
+func (s setting) differences(t *testing.T, l link, job kit.Job, want kit.Result) []string {
+	t.Helper()
+	got, err := s.warpld(t, l).Run(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kit.Comparison{Merged: l.merges, Extra: l.extra}.Differences(want, got)
+}
+
 // compare links with both and reports every difference.
 func (s setting) compare(t *testing.T, l link) {
 	t.Helper()
@@ -119,11 +133,13 @@ func (s setting) compare(t *testing.T, l link) {
 	if l.exit == 0 && len(want.Files["linked"]) == 0 {
 		t.Fatalf("nvlink %q\nwrote nothing", job.Args)
 	}
-	got, err := s.warpld(t, l).Run(job)
-	if err != nil {
-		t.Fatal(err)
+	differences := s.differences(t, l, job, want)
+	// With several threads ptxas now and then takes another register, on a busy
+	// machine, under either linker: once in some hundred links.
+	for retry := 0; retry < 2 && len(differences) > 0 && l.splits(); retry++ {
+		t.Logf("once more, because of -split-compile: %s", strings.Join(differences, "\n"))
+		differences = s.differences(t, l, job, want)
 	}
-	differences := kit.Comparison{Merged: l.merges, Extra: l.extra}.Differences(want, got)
 	counted.add(s, l.merges, len(differences) == 0)
 	if len(differences) > 0 {
 		t.Errorf("nvlink %s\n%s", strings.Join(job.Args, " "), strings.Join(differences, "\n"))
