@@ -17,7 +17,7 @@ import (
 )
 
 // steeper is how much more than in proportion the cost may grow, for noise.
-const steeper = 1.5
+const steeper = 2
 
 var counts = []int{1000, 2500, 5000, 10000}
 
