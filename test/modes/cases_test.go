@@ -216,7 +216,7 @@ var groups = []group{
 		inputs: []string{
 			"bad/empty.o", "bad/empty.ltoir", "bad/empty.cubin", "bad/empty.fatbin", "bad/empty.a", "bad/empty.ptx", "bad/short.o", "bad/short.xyz",
 			"bad/text.o", "bad/text.txt", "bad/text.cubin", "bad/text.fatbin", "bad/text.ltoir", "bad/text.bc", "bad/text.a", "bad/text", "bad/text.ptx",
-			"bad/host.cubin", "bad/cut.o", "bad/cut.cubin", "bad/cut.ltoir", "bad/cut.fatbin", "bad/cut.a", "nosuch.o",
+			"bad/host.cubin", "bad/cut.o", "bad/cut.cubin", "bad/cut.ltoir", "bad/cut.fatbin", "nosuch.o",
 			"host/lib.so", "ar/libcubin.a", "ar/libempty.a", "ar/libmagic.a", "ptx/b.ptx", "cubin/b", "ltoir/b.xyz", "ltoir/renamed.o", "stored/renamed.o", "linked/b.o", "linked/b.cubin",
 			"-lnosuch", "+ar/libhidden.a +ar/libhidden.so -L. -lhidden", "+ar/libother.a -L. -lother",
 		},

@@ -89,8 +89,12 @@ func (s setting) compare(t *testing.T, c scenario) verdict {
 	if !strings.Contains(want.Stderr+want.Stdout, c.says) {
 		t.Errorf("nvlink %s\ndoes not say %q but\n%s", strings.Join(job.Args, " "), c.says, want.Stderr)
 	}
-	got := s.warpld(t, job, "")
-	v := s.judge(t, c.full, want, got)
+	v := s.judge(t, c.full, want, s.warpld(t, job, ""))
+	for retry := 1; retry < retries && v.outcome == different && slices.ContainsFunc(job.Args, splits); retry++ {
+		t.Logf("once more, because threads can get in each other's way: %s", strings.Join(v.differences, "\n"))
+		job = s.job(t, c.full)
+		v = s.judge(t, c.full, s.reference(t, job), s.warpld(t, job, ""))
+	}
 	if v.outcome == different {
 		t.Errorf("nvlink %s\n%s", strings.Join(job.Args, " "), strings.Join(v.differences, "\n"))
 	}

@@ -39,7 +39,7 @@ func (s setting) file(tb testing.TB, name string) string {
 }
 
 var (
-	ingredient = regexp.MustCompile(`\{([^}]+)\}`)
+	ingredient = regexp.MustCompile(`\{[\w:-]+/[^ {}]+\}`)
 	making     sync.Mutex
 )
 

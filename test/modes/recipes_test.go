@@ -141,7 +141,7 @@ const (
 
 const (
 	deadKernel       = "extern __device__ int nowhere(int); __device__ int gvar; __device__ int bfun(int x) { return x; } __global__ void dead(int *p) { *p = nowhere(3); } __global__ void alive(int *p) { *p = 1; } void launch() { alive<<<1, 1>>>(0); }"
-	undefinedCall    = "extern __device__ float nowhere_at(float); __global__ void lost(float *p) { p[0] = nowhere_at(p[1]); }"
+	undefinedCall    = "extern __device__ float nowhere_at(float); __global__ void lost(float *p) { p[0] = nowhere_at(p[1]); } void launch() { lost<<<1, 1>>>(0); }"
 	secondDefinition = "__device__ float m17_f1(float x, float, float, unsigned, int, const float *) { return x; }"
 )
 

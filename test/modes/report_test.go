@@ -66,34 +66,44 @@ func comparisonDocument(all []setting, list []scenario, found *results) []byte {
 	for _, i := range improvements {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", i.id, i.nvlink, i.warpld)
 	}
-	group := ""
-	for _, c := range list {
-		if c.group != group {
-			group = c.group
-			fmt.Fprintf(&b, "\n## %s\n\n%s", strings.ToUpper(group[:1])+group[1:], tableHead(all, c))
+	for first := 0; first < len(list); {
+		last := first
+		for last < len(list) && list[last].group == list[first].group {
+			last++
 		}
-		fmt.Fprintf(&b, "|%s `%s` |", saidColumn(c), c.line)
-		for _, s := range all {
-			if c.in(s) {
-				fmt.Fprintf(&b, " %s |", found.verdicts[c.full][s.String()])
-			}
-		}
-		b.WriteByte('\n')
+		groupTable(&b, all, list[first:last], found)
+		first = last
 	}
 	return b.Bytes()
 }
 
-func tableHead(all []setting, c scenario) string {
+// groupTable shows the scenarios of one group, with a column for each setting
+// that any of them has.
+func groupTable(b *bytes.Buffer, all []setting, list []scenario, found *results) {
+	name := list[0].group
 	head, rule := "| command line |", "|---|"
-	if c.says != "" {
+	if list[0].says != "" {
 		head, rule = "| message | command line |", "|---|---|"
 	}
+	var columns []setting
 	for _, s := range all {
-		if c.in(s) {
+		if slices.ContainsFunc(list, func(c scenario) bool { return c.in(s) }) {
+			columns = append(columns, s)
 			head, rule = head+" "+s.String()+" |", rule+"---|"
 		}
 	}
-	return head + "\n" + rule + "\n"
+	fmt.Fprintf(b, "\n## %s\n\n%s\n%s\n", strings.ToUpper(name[:1])+name[1:], head, rule)
+	for _, c := range list {
+		fmt.Fprintf(b, "|%s `%s` |", saidColumn(c), c.line)
+		for _, s := range columns {
+			cell := "-"
+			if c.in(s) {
+				cell = found.verdicts[c.full][s.String()].String()
+			}
+			fmt.Fprintf(b, " %s |", cell)
+		}
+		b.WriteByte('\n')
+	}
 }
 
 // saidColumn is the column of what nvlink says.
@@ -114,6 +124,7 @@ code what they leave behind: exit code, messages, and all files.
 | same bytes | exit code, messages and all files are the same, byte for byte |
 | same sections | the same, but for the section .note.nv.tkinfo of the cubin, in which tools record their command lines |
 | same messages and exit code | the link fails, in the same words; warpld adds lines that begin with ` + "`note:` or `hint:`" + ` |
+| same symbols | the same symbols and sizes, in another order |
 | improvement: NAME | an intended difference; the table below explains it, the test holds warpld to it. What follows is the outcome but for that |
 
 In command lines ` + "`LTO` stands for `-dlto -nvvmpath=...`, `DEVRT` for `-L... -lcudadevrt`" + `; KIND/FILE is a file of the test's

@@ -1,0 +1,402 @@
+package device
+
+import (
+	"slices"
+
+	"github.com/warpld/warpld/internal/object/elf64"
+)
+
+// Attributes of functions that the linker knows; the other known ones are
+// copied.
+const (
+	attrParamBank  = 0x0a // section symbol of bank 0, place and size of parameters
+	attrExternals  = 0x0f // undefined functions that are called
+	attrFrame      = 0x11 // stack frame of a function
+	attrMinStack   = 0x12 // stack that a kernel needs with all that it calls
+	attrCallStack  = 0x1e
+	attrMaxStack   = 0x23 // in relocatable code only
+	attrRegisters  = 0x2f
+	attrBarriers   = 0x4c
+	compatVersion  = 0x02
+	compatFeatures = 0x0b
+)
+
+// copied are the attributes that mean the same in the output as in the input.
+var copied = [256]bool{
+	0x04: true, 0x17: true, 0x19: true, 0x1b: true, 0x1c: true, attrCallStack: true,
+	0x28: true, 0x29: true, 0x31: true, 0x34: true, 0x35: true, 0x36: true, 0x37: true, attrBarriers: true, 0x50: true,
+	0x53: true, 0x5f: true, 0x66: true, 0x6b: true, 0x6d: true, 0x4a: true, 0x5a: true,
+}
+
+// finalized are the attributes with which nvlink makes the instructions anew
+// from Mercury code: of groups of threads, and of branches through registers.
+var finalized = [256]bool{0x28: true, 0x29: true, 0x31: true, 0x34: true}
+
+// formBytes is the form of an attribute that has as many bytes as its value
+// says; those of the other forms are the value itself.
+const formBytes = 4
+
+// An attribute is a row of .nv.info: form u8, attribute u8, value u16, bytes.
+type attribute struct {
+	form, id byte
+	value    uint16
+	data     []byte     // as in the input, unless it refers to symbols
+	symbols  []symbolID // attrExternals: all there is; else the first word
+	word     uint32     // the second word
+	deleted  bool
+}
+
+// An attributeList holds rows in the order of the inputs, which the file
+// reverses, and those that the linker adds after them.
+type attributeList struct {
+	rows    []attribute
+	added   []attribute
+	tail    []attribute // what only the finalizer knows of, in the order of the inputs
+	arrival int         // when the rows came in, among all lists
+}
+
+// forget takes away what is said of a function.
+func (a *attributeList) forget(id symbolID) {
+	a.rows = slices.DeleteFunc(a.rows, func(x attribute) bool { return len(x.symbols) == 1 && x.symbols[0] == id })
+}
+
+// find gives the row of an attribute that comes first in the file.
+func (a *attributeList) find(id byte) *attribute {
+	for i := len(a.rows) - 1; i >= 0; i-- {
+		if a.rows[i].id == id && !a.rows[i].deleted {
+			return &a.rows[i]
+		}
+	}
+	return nil
+}
+
+// inFileOrder calls do with the rows as they are written.
+func (a *attributeList) inFileOrder(do func(*attribute)) {
+	for i := len(a.rows) - 1; i >= 0; i-- {
+		if !a.rows[i].deleted {
+			do(&a.rows[i])
+		}
+	}
+	for i := range a.added {
+		do(&a.added[i])
+	}
+	for i := range a.tail {
+		do(&a.tail[i])
+	}
+}
+
+func (x *attribute) length() uint64 {
+	switch {
+	case x.form != formBytes:
+		return 4
+	case x.id == attrExternals:
+		return 4 + 4*uint64(len(x.symbols))
+	case x.symbols != nil:
+		return 4 + 8
+	}
+	return 4 + uint64(len(x.data))
+}
+
+// appendTo writes the row.
+func (x *attribute) appendTo(b []byte, symbols []symbol) []byte {
+	if b = append(b, x.form, x.id); x.form != formBytes {
+		return le.AppendUint16(b, x.value)
+	}
+	b = le.AppendUint16(b, uint16(x.length()-4))
+	if x.symbols == nil {
+		return append(b, x.data...)
+	}
+	for _, id := range x.symbols {
+		b = le.AppendUint32(b, symbols[id].index)
+	}
+	if x.id != attrExternals {
+		b = le.AppendUint32(b, x.word)
+	}
+	return b
+}
+
+// parseAttributes reads the rows of a section.
+func (o *object) parseAttributes(s *elf64.Section, row func(attribute) error) error {
+	for b := o.bytes(s); len(b) > 0; {
+		if len(b) < 4 {
+			return damage(o.name, "section %s ends within a row", s.Name)
+		}
+		x := attribute{form: b[0], id: b[1], value: le.Uint16(b[2:])}
+		b = b[4:]
+		if x.form == formBytes {
+			if int(x.value) > len(b) {
+				return damage(o.name, "section %s ends within a row", s.Name)
+			}
+			x.data, b = b[:x.value:x.value], b[x.value:]
+		} else if x.form == 0 || x.form > formBytes {
+			return unsupported(o.name, "attribute %#x of form %d in section '%s'", x.id, x.form, s.Name)
+		}
+		if err := row(x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mergeAttributes brings in what an input says of its functions.
+func (l *linker) mergeAttributes(o *object) error {
+	for i := range o.file.Sections {
+		s := &o.file.Sections[i]
+		if s.Type != typeInfo {
+			continue
+		}
+		id := l.info
+		if s.Flags&flagOwned != 0 {
+			if o.lost[s.Info] {
+				continue
+			}
+			id = o.placed[i].section
+		}
+		l.arrivals++
+		l.sections[id].attributes.arrival = l.arrivals
+		if err := l.mergeRowsOf(o, s, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mergeRowsOf brings in the attributes in a section, and those of Mercury
+// code. Rows that the second program has not are the finalizer's.
+func (l *linker) mergeRowsOf(o *object, s *elf64.Section, id sectionID) error {
+	twin := o.twin(s.Name)
+	var mirrored [256]bool
+	if twin != nil {
+		l.sections[id].mirrorOf().attributes.arrival = l.arrivals
+		err := o.parseAttributes(twin, func(x attribute) error {
+			mirrored[x.id] = true
+			keep, err := l.resolveAttribute(o, &x)
+			if err == nil && keep {
+				m := l.sections[id].mirrorOf()
+				m.attributes.rows = append(m.attributes.rows, x)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return o.parseAttributes(s, func(x attribute) error {
+		keep, err := l.resolveAttribute(o, &x)
+		if err != nil || !keep {
+			return err
+		}
+		out := &l.sections[id].attributes
+		if twin != nil && !mirrored[x.id] {
+			out.tail = append(out.tail, x)
+		} else {
+			out.rows = append(out.rows, x)
+		}
+		return nil
+	})
+}
+
+// resolveAttribute makes a row speak of symbols of the output, and learns
+// what it says. A row that has no place in an executable is not kept.
+func (l *linker) resolveAttribute(o *object, x *attribute) (keep bool, err error) {
+	switch {
+	case l.mirrors() && finalized[x.id]:
+		return false, unsupported(o.name, "what the finalizer makes of a function with the attribute %#x", x.id)
+	case x.form == formBytes && (x.id == attrRegisters || x.id == attrFrame || x.id == attrMaxStack || x.id == attrMinStack):
+		return l.resolveCount(o, x)
+	case x.form == formBytes && x.id == attrParamBank:
+		return true, l.resolveParamBank(o, x)
+	case x.form == formBytes && x.id == attrExternals:
+		return true, l.resolveExternals(o, x)
+	case !copied[x.id] || x.id == attrBarriers && x.form == formBytes:
+		return false, unsupported(o.name, "the attribute %#x of form %d", x.id, x.form)
+	}
+	return true, nil
+}
+
+// resolveCount reads a row that has a number for a function.
+func (l *linker) resolveCount(o *object, x *attribute) (keep bool, err error) {
+	if len(x.data) != 8 {
+		return false, damage(o.name, "attribute %#x of %d bytes", x.id, len(x.data))
+	}
+	index := le.Uint32(x.data)
+	id, err := o.symbolAt(index)
+	if err != nil {
+		return false, err
+	}
+	f := l.symbols[id].function
+	switch {
+	case f == nil:
+		return false, damage(o.name, "attribute %#x of the symbol '%s'", x.id, l.symbols[id].name)
+	case o.lostSymbol(index):
+		return false, nil
+	}
+	x.symbols, x.word = []symbolID{id}, le.Uint32(x.data[4:])
+	switch x.id {
+	case attrRegisters:
+		f.registers = x.word
+	case attrFrame:
+		f.frame = x.word
+	}
+	return x.id != attrMaxStack, nil
+}
+
+// resolveParamBank makes the row name the section symbol of the bank.
+func (l *linker) resolveParamBank(o *object, x *attribute) error {
+	if len(x.data) != 8 {
+		return damage(o.name, "attribute %#x of %d bytes", x.id, len(x.data))
+	}
+	index := le.Uint32(x.data)
+	if uint64(index) >= uint64(len(o.symbols)) {
+		return damage(o.name, "attribute %#x of symbol %d of %d", x.id, index, len(o.symbols))
+	}
+	if l.mirrors() {
+		x.symbols, x.word = []symbolID{noSymbol}, le.Uint32(x.data[4:]) // newLateBanks knows the symbol
+		return nil
+	}
+	at := o.placed[o.symbols[index].Section]
+	if !at.done || at.section == noSection || l.sections[at.section].kind != typeConstant0 {
+		return damage(o.name, "attribute %#x of a symbol that is no bank of constants", x.id)
+	}
+	x.symbols, x.word = []symbolID{l.sections[at.section].symbol}, le.Uint32(x.data[4:])
+	return nil
+}
+
+func (l *linker) resolveExternals(o *object, x *attribute) error {
+	if len(x.data)%4 != 0 {
+		return damage(o.name, "attribute %#x of %d bytes", x.id, len(x.data))
+	}
+	x.symbols = make([]symbolID, 0, len(x.data)/4)
+	for b := x.data; len(b) > 0; b = b[4:] {
+		index := le.Uint32(b)
+		id, err := o.symbolAt(index)
+		if err != nil {
+			return err
+		}
+		if o.symbols[index].Section != elf64.Undefined {
+			l.symbols[id].listedOwn = true
+		}
+		x.symbols = append(x.symbols, id)
+	}
+	return nil
+}
+
+// mergeCompat merges what the code demands of the driver. The first input
+// decides the order of the rows.
+func (l *linker) mergeCompat(o *object, s *elf64.Section) error {
+	if l.compat == noSection {
+		return unsupported(o.name, "the section '%s' for %s", s.Name, l.options.Arch)
+	}
+	out := &l.sections[l.compat].attributes
+	return o.parseAttributes(s, func(x attribute) error {
+		if x.id == compatFeatures {
+			if !l.keepsFeatures() {
+				return nil
+			}
+			if x.form != formBytes || len(x.data) == 0 {
+				return unsupported(o.name, "the row %#x of form %d in '%s'", x.id, x.form, s.Name)
+			}
+			if o.featured {
+				return unsupported(o.name, "two rows %#x in '%s'", x.id, s.Name)
+			}
+			o.featured = true
+			l.features = append(l.features, featureSet{o.countFunctions(), o.texts(), x.data})
+		}
+		at := slices.IndexFunc(out.added, func(old attribute) bool { return old.id == x.id })
+		if at < 0 {
+			out.added = append(out.added, x)
+			return nil
+		}
+		if !mergeCompatRow(&out.added[at], &x) {
+			return unsupported(o.name, "how to merge the row %#x of '%s', which differs between inputs", x.id, s.Name)
+		}
+		return nil
+	})
+}
+
+// mergeCompatRow merges a row with that of the inputs before: the version is
+// the highest one, and all else must be the same.
+func mergeCompatRow(old, x *attribute) bool {
+	switch {
+	case x.form != old.form || len(x.data) != len(old.data):
+		return false
+	case x.id == compatFeatures: // setFeatures does it
+		return true
+	case x.id == compatVersion && x.form != formBytes:
+		old.value = max(old.value, x.value)
+		return true
+	}
+	return x.value == old.value && slices.Equal(x.data, old.data)
+}
+
+// A featureSet is what the code of one input may rely on, in bits.
+type featureSet struct {
+	functions int         // how many the input has
+	texts     []sectionID // those of them that are in the output
+	bits      []byte
+}
+
+// keepsFeatures reports whether the row of features is in the output.
+func (l *linker) keepsFeatures() bool { return l.mirrors() || l.options.Toolkit >= toolkit134 }
+
+func (o *object) countFunctions() int {
+	n := 0
+	for i := range o.file.Sections {
+		if isText(&o.file.Sections[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+// texts are the functions of an input that are in the output.
+func (o *object) texts() []sectionID {
+	var list []sectionID
+	for i, at := range o.placed {
+		if at.done && at.section != noSection && isText(&o.file.Sections[i]) {
+			list = append(list, at.section)
+		}
+	}
+	return list
+}
+
+// allFeatures are the bits of the first byte that occur. A function may lack
+// some, and then its input does.
+const allFeatures = 0x09
+
+// setFeatures leaves the features that all inputs have of which code remains;
+// without code there are none.
+func (l *linker) setFeatures() error {
+	if l.compat == noSection {
+		return nil
+	}
+	rows := l.sections[l.compat].attributes.added
+	at := slices.IndexFunc(rows, func(x attribute) bool { return x.id == compatFeatures })
+	if at < 0 {
+		return nil
+	}
+	bits, any := make([]byte, len(rows[at].data)), false
+	for _, f := range l.features {
+		left := 0
+		for _, id := range f.texts {
+			if !l.sections[id].removed {
+				left++
+			}
+		}
+		if left == 0 {
+			continue
+		}
+		if l.mirrors() && left < f.functions && f.bits[0] != allFeatures {
+			return unsupported("", "which features remain when functions that lack some are removed")
+		}
+		for i := range bits {
+			if !any {
+				bits[i] = f.bits[i]
+			}
+			bits[i] &= f.bits[i]
+		}
+		any = true
+	}
+	rows[at].data = bits
+	return nil
+}

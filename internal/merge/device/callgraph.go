@@ -1,0 +1,246 @@
+package device
+
+import (
+	"slices"
+
+	"github.com/warpld/warpld/internal/object/elf64"
+)
+
+// The groups of .nv.callgraph: rows of two words, each group after a row of 0
+// and its number.
+const (
+	groupCalls     = -1 // caller, callee
+	groupTaken     = -2 // function whose address is taken, prototype
+	groupIndirect  = -3 // caller, prototype
+	groupPotential = -4
+)
+
+// mergeCallGraph brings in who calls whom, and the prototypes.
+func (l *linker) mergeCallGraph(o *object) error {
+	for i := range o.file.Sections {
+		s := &o.file.Sections[i]
+		var err error
+		switch s.Type {
+		case typeCallGraph:
+			err = l.mergeCalls(o, s)
+		case typePrototype:
+			err = l.mergePrototypes(o, s)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *linker) mergeCalls(o *object, s *elf64.Section) error {
+	b := o.bytes(s)
+	if len(b)%8 != 0 {
+		return damage(o.name, "section %s of %d bytes", s.Name, len(b))
+	}
+	group := int32(0)
+	for ; len(b) > 0; b = b[8:] {
+		index, second := le.Uint32(b), le.Uint32(b[4:])
+		if index == 0 && int32(second) < 0 {
+			group = int32(second)
+			continue
+		}
+		id, err := l.functionAt(o, index)
+		if err != nil {
+			return err
+		}
+		if o.lostSymbol(index) {
+			continue
+		}
+		if err := l.addCall(o, group, id, second); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *linker) addCall(o *object, group int32, id symbolID, second uint32) error {
+	f := l.symbols[id].function
+	switch group {
+	case groupCalls, groupPotential:
+		callee, err := l.functionAt(o, second)
+		if err != nil {
+			return err
+		}
+		if group == groupCalls {
+			f.calls = append(f.calls, callee)
+		} else {
+			f.potential = append(f.potential, callee)
+		}
+		return nil
+	case groupTaken, groupIndirect:
+		name, err := o.stringAt(second)
+		if err != nil {
+			return err
+		}
+		prototype := l.prototypes.intern(name)
+		if group == groupIndirect {
+			f.indirect = append(f.indirect, prototype)
+			return nil
+		}
+		f.prototype = prototype // not compared, but what later inputs are compared with
+		if key := (takenKey{id, prototype}); !l.prototypes.known[key] {
+			l.prototypes.known[key] = true
+			f.takenAs = append(f.takenAs, prototype)
+			l.prototypes.taken[prototype] = append(l.prototypes.taken[prototype], id)
+		}
+		return nil
+	}
+	return unsupported(o.name, "the group %d of the call graph", group)
+}
+
+// functionAt gives the function that a row speaks of.
+func (l *linker) functionAt(o *object, index uint32) (symbolID, error) {
+	id, err := o.symbolAt(index)
+	if err == nil && l.symbols[id].function == nil {
+		err = damage(o.name, "the call graph has the symbol '%s', which is no function", l.symbols[id].name)
+	}
+	return id, err
+}
+
+func (l *linker) mergePrototypes(o *object, s *elf64.Section) error {
+	b := o.bytes(s)
+	if len(b)%8 != 0 {
+		return damage(o.name, "section %s of %d bytes", s.Name, len(b))
+	}
+	for ; len(b) > 0; b = b[8:] {
+		id, err := l.functionAt(o, le.Uint32(b))
+		if err != nil {
+			return err
+		}
+		name, err := o.stringAt(le.Uint32(b[4:]))
+		if err != nil {
+			return err
+		}
+		prototype, f := l.prototypes.intern(name), l.symbols[id].function
+		if f.prototype == noPrototype {
+			f.prototype = prototype
+		} else if f.prototype != prototype {
+			l.prototypeClash(o, id, name)
+		}
+	}
+	return nil
+}
+
+// A graph says which function leads to which. Its nodes are the symbols and,
+// after them, the prototypes: an indirect call leads to its prototype, and
+// that to all functions of it whose address is taken. So the graph is as
+// large as the rows it comes from.
+type graph struct {
+	edges   [][]int32
+	symbols int32 // how many of the nodes are symbols
+}
+
+func (g *graph) prototype(p prototypeID) int32 { return g.symbols + int32(p) }
+
+// buildGraph puts the rows of the call graph in the order in which nvlink
+// follows them: the newest first, direct calls before indirect ones.
+func (l *linker) buildGraph() {
+	l.graph = graph{edges: make([][]int32, len(l.symbols)+len(l.prototypes.names)), symbols: int32(len(l.symbols))}
+	for id := range l.symbols {
+		f := l.symbols[id].function
+		if f == nil {
+			continue
+		}
+		out := make([]int32, 0, len(f.calls)+len(f.indirect))
+		for _, callee := range slices.Backward(f.calls) {
+			out = append(out, int32(callee))
+		}
+		for _, p := range slices.Backward(f.indirect) {
+			out = append(out, l.graph.prototype(p))
+		}
+		l.graph.edges[id] = out
+	}
+	for p, taken := range l.prototypes.taken {
+		for _, id := range taken {
+			node := l.graph.prototype(prototypeID(p))
+			l.graph.edges[node] = append(l.graph.edges[node], int32(id))
+		}
+	}
+
+}
+
+// A walk visits what is reachable, depth first. Its marks serve many walks.
+type walk struct {
+	edges [][]int32
+	seen  []int32 // number of the last walk that came here
+	count int32
+	stack []visit
+}
+
+type visit struct{ node, next int32 }
+
+func (g *graph) newWalk() *walk { return &walk{edges: g.edges, seen: make([]int32, len(g.edges))} }
+
+// from calls done with every node reachable from the start, callees before
+// callers, the start last.
+func (w *walk) from(start int32, done func(node int32)) {
+	w.count++
+	w.seen[start] = w.count
+	w.stack = append(w.stack[:0], visit{node: start})
+	for len(w.stack) > 0 {
+		top := &w.stack[len(w.stack)-1]
+		if int(top.next) == len(w.edges[top.node]) {
+			done(top.node)
+			w.stack = w.stack[:len(w.stack)-1]
+			continue
+		}
+		to := w.edges[top.node][top.next]
+		top.next++
+		if w.seen[to] != w.count {
+			w.seen[to] = w.count
+			w.stack = append(w.stack, visit{node: to})
+		}
+	}
+}
+
+// A depth is the stack that a function needs with all that it calls.
+type depth struct {
+	bytes     uint64
+	recursive bool // it cannot be known
+}
+
+// stackDepths finds the stack of every function that is reachable from the
+// starts. A call that leads back to a function under way is recursion, for
+// all functions on the way.
+func (g *graph) stackDepths(starts []symbolID, frame func(node int32) uint64) []depth {
+	const (
+		unseen = iota
+		open
+		closed
+	)
+	depths, state := make([]depth, len(g.edges)), make([]uint8, len(g.edges))
+	var stack []visit
+	for _, start := range starts {
+		if state[start] == unseen {
+			state[start] = open
+			stack = append(stack, visit{node: int32(start)})
+		}
+		for len(stack) > 0 {
+			top := &stack[len(stack)-1]
+			node := top.node
+			if int(top.next) == len(g.edges[node]) {
+				depths[node].bytes += frame(node)
+				state[node] = closed
+				stack = stack[:len(stack)-1]
+				continue
+			}
+			to := g.edges[node][top.next]
+			if state[to] == unseen {
+				state[to] = open
+				stack = append(stack, visit{node: to})
+				continue // come back to this edge when it is closed
+			}
+			top.next++
+			d := &depths[node]
+			d.recursive = d.recursive || state[to] == open || depths[to].recursive
+			d.bytes = max(d.bytes, depths[to].bytes)
+		}
+	}
+	return depths
+}

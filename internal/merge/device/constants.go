@@ -1,0 +1,41 @@
+package device
+
+import "slices"
+
+// moveConstants gives the constants of device functions to every kernel that
+// reaches them, at one offset that is free in all of these kernels.
+func (l *linker) moveConstants() {
+	var moving []sectionID
+	for i := range l.sections {
+		s := &l.sections[i]
+		if s.live() && isConstant(s.kind) && s.function != noSymbol && !l.symbols[s.function].isKernel() {
+			moving = append(moving, sectionID(i))
+		}
+	}
+	for _, id := range slices.Backward(moving) {
+		l.moveConstant(id)
+	}
+}
+
+func (l *linker) moveConstant(id sectionID) {
+	s := l.sections[id]
+	var banks []sectionID
+	var at uint64
+	for _, k := range slices.Backward(l.reached.by[s.function]) {
+		bank := l.findOrNew(section{name: bankName(s.kind) + "." + l.symbols[k].name, kind: s.kind, flags: s.flags,
+			align: s.align, owner: l.symbols[k].section}, true)
+		banks = append(banks, bank)
+		at = max(at, l.sections[bank].size)
+	}
+	at = alignUp(at, s.align)
+	for _, bank := range banks {
+		out := &l.sections[bank]
+		out.align = max(out.align, s.align)
+		for _, p := range s.pieces {
+			out.pieces = append(out.pieces, piece{at + p.offset, p.data})
+		}
+		out.size = at + s.size
+	}
+	l.sections[id].moved, l.sections[id].removed = at, true
+	l.symbols[s.symbol].dead = true
+}

@@ -1,0 +1,198 @@
+// Package device merges relocatable cubins into one: a linker for device code.
+//
+// It is pure: bytes in, bytes out. What it makes equals the output of the
+// toolkit's nvlink in every byte, so orders that look arbitrary (reversed
+// lists, an unstable sort, names that nothing uses) are those of nvlink.
+//
+// A link is a list of passes over one growing output:
+//
+//	every input: functions, variables, other sections, relocations, attributes, call graph
+//	the program: liveness, shared memory, constants, relocations, attributes
+//	the file:    order of sections, symbols, names, layout, bytes
+//
+// What the rules don't cover ends the link with an Unsupported error.
+package device
+
+import (
+	"slices"
+
+	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/object/arch"
+	"github.com/warpld/warpld/internal/object/cubin"
+)
+
+// A HostSide is what is known of the host code that came with an input.
+type HostSide uint8
+
+const (
+	// HostUnknown: host code that does not say what it refers to, or a cubin by
+	// itself. One such input makes every kernel of the link live.
+	HostUnknown HostSide = iota
+	// HostKnown: the lists are all that the host code refers to.
+	HostKnown
+	// HostAbsent: code that comes without host code, which other objects'
+	// references decide about.
+	HostAbsent
+)
+
+// An Input is one relocatable cubin.
+type Input struct {
+	// Name is what messages call it.
+	Name  string
+	Cubin []byte
+	Host  HostSide
+	// Launched are the patterns of the kernels that the host code refers to, of
+	// mangled names with "*" for any text, by the linkage of the kernels.
+	LaunchedExternal, LaunchedInternal []string
+	// Runtime marks libcudadevrt, which takes part only if another input needs it.
+	Runtime bool
+}
+
+// Options are what the command line says about a merge.
+type Options struct {
+	Arch arch.Arch
+	// Toolkit is the version of CUDA that the output is for, 130 for 13.0.
+	Toolkit int
+	// Record is what .note.nv.tkinfo says of this link.
+	Record cubin.Tool
+	// Exact refuses a link whose output would not equal nvlink's in every byte,
+	// though it would mean the same.
+	Exact bool
+	// Relocatable makes an output that can be linked again: -r.
+	Relocatable bool
+	// KernelsUsed and VariablesUsed are -kernels-used and -variables-used; parts
+	// of names, or patterns with "*". They take the place of host references.
+	KernelsUsed, VariablesUsed []string
+	// IgnoreHostInfo is -ignore-host-info.
+	IgnoreHostInfo bool
+	// KeepSystemLibraries is -keep-system-libraries: libcudadevrt always takes part.
+	KeepSystemLibraries bool
+}
+
+// An Output is a link that went well.
+type Output struct {
+	Cubin []byte
+	// Messages are the warnings.
+	Messages []*message.Message
+	// Taken says of every input whether it is part of the output.
+	Taken   []bool
+	Removed []Removal
+}
+
+// A Removal is a function that the output lacks.
+type Removal struct {
+	Symbol string
+	From   string // the input that defined it
+	Kernel bool
+	Reason string
+}
+
+// Merge links the inputs in their order. The error is an *Unsupported, or
+// messages as nvlink has them.
+func Merge(inputs []Input, options Options) (*Output, error) {
+	if err := options.supported(); err != nil {
+		return nil, err
+	}
+	l := newLinker(options)
+	l.chooseKernels(inputs)
+	taken, err := l.mergeInputs(inputs)
+	if err != nil {
+		return nil, err
+	}
+	file, err := l.finish()
+	if err != nil {
+		return nil, err
+	}
+	return &Output{Cubin: file, Messages: l.messages, Taken: taken, Removed: l.removed}, nil
+}
+
+// The toolkits whose rules are known.
+const (
+	toolkit130 = 130
+	toolkit134 = 134
+)
+
+// architectures are those whose outputs were held against nvlink's.
+var architectures = []int{75, 80, 86, 89, 90, 100, 120}
+
+func (o *Options) supported() error {
+	switch {
+	case o.Toolkit != toolkit130 && o.Toolkit != toolkit134:
+		return unsupported("", "the toolkit %d.%d", o.Toolkit/10, o.Toolkit%10)
+	case o.Relocatable:
+		return unsupported("", "the option -r")
+	case !slices.Contains(architectures, o.Arch.Number) || o.Arch.Suffix != "":
+		return unsupported("", "the architecture %s", o.Arch)
+	}
+	return nil
+}
+
+// mergeInputs brings the inputs in, in their order.
+func (l *linker) mergeInputs(inputs []Input) ([]bool, error) {
+	taken := make([]bool, len(inputs))
+	any, over := false, false
+	for i := range inputs {
+		in := &inputs[i]
+		if in.Runtime && !l.wantsRuntime(any) {
+			// nvlink takes no input after a device runtime that it passed over, unless
+			// it came first of all.
+			over = over || any
+			continue
+		}
+		if over {
+			return nil, &message.Message{Severity: message.Fatal, ID: "after-runtime", Origin: message.Origin{File: in.Name},
+				Text: "unexpected object after cudadevrt", Hint: "put libcudadevrt after " + in.Name}
+		}
+		o, err := readObject(in, &l.options)
+		if err != nil {
+			return nil, err
+		}
+		if o == nil {
+			continue
+		}
+		if err := l.add(o); err != nil {
+			return nil, err
+		}
+		taken[i], any = true, true
+	}
+	return taken, nil
+}
+
+// add brings one input in, in the order of passes that decides the order of
+// everything in the output.
+func (l *linker) add(o *object) error {
+	l.records = append(l.records, o.records)
+	for _, pass := range []func(*object) error{
+		l.mergeFunctions, l.mergeVariables, l.mergeSections, l.mergeInfoSections, l.mergeLateBanks,
+		l.mergeRelocations, l.mergeAttributes, l.mergeCallGraph,
+	} {
+		if err := pass(o); err != nil {
+			return err
+		}
+	}
+	o.release()
+	return l.mergeFailed()
+}
+
+// finish turns what was brought in into an executable.
+func (l *linker) finish() ([]byte, error) {
+	l.newGeneratedSections()
+	l.buildGraph()
+	for _, pass := range []func() error{l.markLive, l.findReached, l.findStacks, l.layOutShared} {
+		if err := pass(); err != nil {
+			return nil, err
+		}
+	}
+	l.moveConstants()
+	l.reportUndefined()
+	if l.failed() {
+		return nil, l.messages
+	}
+	l.newRelAction()
+	for _, pass := range []func() error{l.newLateBanks, l.decideRelocations, l.computeAttributes} {
+		if err := pass(); err != nil {
+			return nil, err
+		}
+	}
+	return l.write()
+}

@@ -1,0 +1,424 @@
+package device
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/object/arch"
+	"github.com/warpld/warpld/internal/object/cubin"
+	"github.com/warpld/warpld/internal/object/objecttest"
+)
+
+// A code describes a cubin: functions without real instructions, in the shape
+// that ptxas gives its files.
+type code struct {
+	functions []fn
+	variables []variable
+	toolkit   uint32
+	mercury   bool // for sm_100, with a second program
+	extra     []objecttest.Section
+}
+
+type fn struct {
+	name    string
+	kernel  bool
+	weak    bool
+	outside bool // defined elsewhere
+	frame   uint32
+	calls   []string
+}
+
+type variable struct {
+	name    string
+	outside bool
+	size    uint64 // 0: 4
+}
+
+const (
+	bindGlobal = 1 << 4
+	bindWeak   = 2 << 4
+)
+
+// build gives the bytes of the cubin: sections of text, then those of the
+// variables, the tables, the notes and the call graph.
+func (c code) build() []byte {
+	var sections []objecttest.Section
+	var symbols []objecttest.Symbol
+	var graph, info []byte
+	index := map[string]uint32{}
+	for i, f := range c.functions {
+		index[f.name] = uint32(1 + i)
+	}
+	graph = le.AppendUint32(le.AppendUint32(graph, 0), 0xffffffff)
+	for _, f := range c.functions {
+		y := objecttest.Symbol{Name: f.name, Info: bindGlobal | 2, Size: 16}
+		if f.weak {
+			y.Info = bindWeak | 2
+		}
+		if f.kernel {
+			y.Other = otherKernel
+		}
+		if !f.outside {
+			sections = append(sections, objecttest.Section{Name: ".text." + f.name, Flags: flagAlloc | flagExec, Data: make([]byte, 16)})
+			y.Section = uint16(len(sections))
+			info = append(info, formBytes, attrFrame, 8, 0)
+			info = le.AppendUint32(le.AppendUint32(info, index[f.name]), f.frame)
+		}
+		symbols = append(symbols, y)
+		for _, callee := range f.calls {
+			graph = le.AppendUint32(le.AppendUint32(graph, index[f.name]), index[callee])
+		}
+	}
+	for _, v := range c.variables {
+		y := objecttest.Symbol{Name: v.name, Info: bindGlobal | byte(typeData), Other: otherGlobal, Size: max(v.size, 4)}
+		if !v.outside {
+			sections = append(sections, objecttest.Section{Name: ".nv.global.init", Type: uint32(typeInit), Flags: flagAlloc | flagWrite, Data: []byte(v.name)})
+			y.Section = uint16(len(sections))
+		}
+		symbols = append(symbols, y)
+	}
+	rows, names := objecttest.Symbols(symbols...)
+	note := noteRecord(1000, le.AppendUint32([]byte{2, 0, 80, 0}, max(c.toolkit, 130)))
+	sections = append(sections,
+		objecttest.Section{Name: ".nv.info", Type: uint32(typeInfo), Data: info},
+		objecttest.Section{Name: ".nv.callgraph", Type: uint32(typeCallGraph), EntSize: 8, Data: graph},
+		objecttest.Section{Name: ".note.nv.cuinfo", Type: uint32(typeNote), Flags: 0x1000000, Data: note})
+	sections = append(sections, c.extra...)
+	flags := uint32(80<<8 | 4)
+	if c.mercury {
+		flags = 100<<8 | 2
+		sections = append(sections, mirrorSections(c.functions, rows)...)
+	}
+	sections = append(sections,
+		objecttest.Section{Name: ".strtab", Type: uint32(typeStrtab), Data: names},
+		objecttest.Section{Name: ".symtab", Type: uint32(typeSymtab), Link: uint32(len(sections) + 1), EntSize: symbolSize, Data: rows})
+	return objecttest.ELF(objecttest.ELFFile{Machine: 190, ABIVersion: 8, Flags: flags, Sections: sections})
+}
+
+// mirrorSections are the second program.
+func mirrorSections(functions []fn, symbols []byte) []objecttest.Section {
+	list := []objecttest.Section{
+		{Name: mirrorSymbols, Type: uint32(typeMirrorSymtab), Flags: flagMirror, EntSize: symbolSize, Data: symbols},
+		{Name: mirrorPrefix + ".nv.info", Type: uint32(typeMirrorInfo), Flags: flagMirror, Data: []byte{3, 0x5f, 1, 1}},
+	}
+	for _, f := range functions {
+		if !f.outside {
+			list = append(list, objecttest.Section{Name: capsulePrefix + ".text." + f.name, Type: uint32(typeCapsule), Flags: flagMirror, Data: []byte("capsule")})
+		}
+	}
+	return list
+}
+
+var plain = Options{Arch: arch.Arch{Number: 80}, Toolkit: 130, Record: cubin.Tool{Name: "warpld"}}
+
+// merge links codes under the names a.o, b.o and so on.
+func merge(options Options, codes ...code) (*Output, error) {
+	var inputs []Input
+	for i, c := range codes {
+		inputs = append(inputs, Input{Name: fmt.Sprintf("%c.o", 'a'+i), Cubin: c.build()})
+	}
+	return Merge(inputs, options)
+}
+
+// functionsOf lists the functions of an output with their sizes of stack, of
+// kernels that for all that they call.
+func functionsOf(t *testing.T, out *Output) []string {
+	t.Helper()
+	f, err := cubin.Open(bytes.NewReader(out.Cubin), int64(len(out.Cubin)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := f.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	for _, y := range table.All() {
+		if y.Type == 2 {
+			list = append(list, y.Name)
+		}
+	}
+	return list
+}
+
+func kernel(name string, calls ...string) fn { return fn{name: name, kernel: true, calls: calls} }
+
+func TestLiveness(t *testing.T) {
+	c := code{functions: []fn{kernel("k", "f"), kernel("other", "g"), {name: "f"}, {name: "g"}, {name: "unused"}}}
+	tests := []struct {
+		name    string
+		options func(*Options)
+		inputs  func(*Input)
+		want    []string
+	}{
+		{"all kernels", func(*Options) {}, func(*Input) {}, []string{"k", "other", "f", "g"}},
+		{"-kernels-used", func(o *Options) { o.KernelsUsed = []string{"the"} }, func(*Input) {}, []string{"other", "g"}},
+		{"-variables-used", func(o *Options) { o.VariablesUsed = []string{"x"} }, func(*Input) {}, nil},
+		{"host references", func(*Options) {}, func(in *Input) { in.Host, in.LaunchedExternal = HostKnown, []string{"k*"} }, []string{"k", "f"}},
+		{"of other linkage", func(*Options) {}, func(in *Input) { in.Host, in.LaunchedInternal = HostKnown, []string{"k*"} }, nil},
+		{"no host references", func(*Options) {}, func(in *Input) { in.Host = HostKnown }, []string{"k", "other", "f", "g"}},
+		{"-ignore-host-info", func(o *Options) { o.IgnoreHostInfo = true },
+			func(in *Input) { in.Host, in.LaunchedExternal = HostKnown, []string{"k"} }, []string{"k", "other", "f", "g"}},
+	}
+	for _, test := range tests {
+		options, in := plain, Input{Name: "a.o", Cubin: c.build()}
+		test.options(&options)
+		test.inputs(&in)
+		out, err := Merge([]Input{in}, options)
+		if err != nil {
+			t.Errorf("%s: %v", test.name, err)
+			continue
+		}
+		if diff := cmp.Diff(test.want, functionsOf(t, out)); diff != "" {
+			t.Errorf("%s:\n%s", test.name, diff)
+		}
+		if len(out.Removed)+len(test.want) != len(c.functions) {
+			t.Errorf("%s: %d functions remain, and these were removed: %+v", test.name, len(test.want), out.Removed)
+		}
+	}
+}
+
+func TestResolution(t *testing.T) {
+	caller := code{functions: []fn{kernel("k", "f"), {name: "f", outside: true}}}
+	defines := code{functions: []fn{{name: "f"}}}
+	weakly := code{functions: []fn{{name: "f", weak: true}}}
+	tests := []struct {
+		name  string
+		codes []code
+		want  string // what the link ends with, empty: well
+	}{
+		{"defined", []code{caller, defines}, ""},
+		{"defined before", []code{defines, caller}, ""},
+		{"weak twice", []code{weakly, caller, weakly}, ""},
+		{"strong over weak", []code{weakly, defines, caller}, ""},
+		{"weak after strong", []code{defines, weakly, caller}, ""},
+		{"undefined", []code{caller}, "error: Undefined reference to 'f' in 'a.o'"},
+		{"undefined, but not called", []code{{functions: []fn{{name: "f", outside: true}, {name: "g", calls: []string{"f"}}}}}, ""},
+		{"system call", []code{{functions: []fn{kernel("k", "vprintf"), {name: "vprintf", outside: true}}}}, ""},
+		{"twice", []code{defines, defines}, "error: Multiple definition of 'f' in 'b.o', first defined in 'a.o'; fatal: merge_elf failed"},
+		{"variable", []code{{variables: []variable{{name: "v", outside: true}}}, {variables: []variable{{name: "v", outside: false}}}}, ""},
+		{"undefined variable", []code{{variables: []variable{{name: "v", outside: true}}}}, "error: Undefined reference to 'v' in 'a.o'"},
+		{"variable twice", []code{{variables: []variable{{name: "v", outside: true}}}, {variables: []variable{{name: "v", outside: false}}}, {variables: []variable{{name: "v", outside: false}}}},
+			"error: Multiple definition of 'v' in 'c.o', first defined in 'a.o'; fatal: merge_elf failed"},
+		{"size clash", []code{{variables: []variable{{name: "v", outside: true, size: 8}}}, {variables: []variable{{name: "v", outside: false, size: 12}}}},
+			"error: Size doesn't match for 'v' in 'b.o', first specified in 'a.o'; fatal: merge_elf failed"},
+		{"newer input", []code{{toolkit: 134}}, "fatal: Input file 'a.o' newer than toolkit (134 vs 130)"},
+	}
+	for _, test := range tests {
+		_, err := merge(plain, test.codes...)
+		var said []string
+		for _, m := range message.Of(err) {
+			said = append(said, m.Severity.String()+": "+m.Text)
+		}
+		if got := strings.Join(said, "; "); got != test.want {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+	}
+}
+
+func TestRecursionIsSaidOfEveryCall(t *testing.T) {
+	out, err := merge(plain, code{functions: []fn{kernel("k", "f", "g"), {name: "f", calls: []string{"g"}}, {name: "g", calls: []string{"g"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "Stack size for entry function 'k' cannot be statically determined"
+	if len(out.Messages) != 2 || out.Messages[0].Text != want || out.Messages[1].Text != want {
+		t.Errorf("messages are %v", out.Messages)
+	}
+}
+
+func TestStackDepths(t *testing.T) {
+	frames := []uint64{8, 16, 100, 1, 0}
+	g := graph{edges: [][]int32{{1, 3}, {2}, {}, {4}, {3}}, symbols: 5}
+	got := g.stackDepths([]symbolID{1, 0}, func(node int32) uint64 { return frames[node] })
+	if got[1] != (depth{bytes: 116}) || !got[0].recursive || !got[3].recursive {
+		t.Errorf("depths are %+v", got)
+	}
+}
+
+// The order of equal elements is part of the format of the output.
+func TestListSort(t *testing.T) {
+	never := func(p, q symbolID) bool { return false }
+	tests := map[string][]symbolID{"[0 1 2]": {0, 2, 1}, "[0 1 2 3]": {1, 3, 0, 2}, "[0 1 2 3 4]": {4, 0, 2, 1, 3}}
+	for text, want := range tests {
+		var list []symbolID
+		for i := range len(want) {
+			list = append(list, symbolID(i))
+		}
+		if got := listSort(list, never); !slices.Equal(got, want) {
+			t.Errorf("%s becomes %v, want %v", text, got, want)
+		}
+	}
+}
+
+func TestMatchGlob(t *testing.T) {
+	tests := []struct {
+		pattern, name string
+		want          bool
+	}{
+		{"k*", "k", true}, {"k*", "ak", false}, {"*k", "ak", true}, {"a*a", "a", false}, {"a*b*c", "axbxc", true},
+		{"a*b*c", "axc", false}, {"*", "", true}, {"ab*bc", "abc", false},
+	}
+	for _, test := range tests {
+		if got := matchGlob(test.pattern, test.name); got != test.want {
+			t.Errorf("%q matches %q: %v", test.pattern, test.name, got)
+		}
+	}
+}
+
+func TestWhatRulesDontCoverIsNamed(t *testing.T) {
+	tests := []struct {
+		extra objecttest.Section
+		want  string
+	}{
+		{objecttest.Section{Name: ".nv.uft", Type: 0x7000000e}, ".nv.uft"},
+		{objecttest.Section{Name: ".debug_x", Flags: 0x800}, ".debug_x"},
+		{objecttest.Section{Name: ".nv.info.f", Type: uint32(typeInfo), Data: []byte{1, 0xee, 0, 0}}, "0xee"},
+		{objecttest.Section{Name: ".nv.callgraph", Type: uint32(typeCallGraph), Data: []byte{0, 0, 0, 0, 0xf0, 0xff, 0xff, 0xff, 1, 0, 0, 0, 1, 0, 0, 0}}, "group -16"},
+	}
+	for _, test := range tests {
+		_, err := merge(plain, code{functions: []fn{kernel("k")}, extra: []objecttest.Section{test.extra}})
+		var u *Unsupported
+		if !errors.As(err, &u) || u.Input != "a.o" || !strings.Contains(u.What, test.want) {
+			t.Errorf("%s: %v", test.want, err)
+		}
+	}
+	for _, options := range []Options{{Arch: arch.Arch{Number: 70}, Toolkit: 130}, {Arch: arch.Arch{Number: 80}, Toolkit: 131}} {
+		var u *Unsupported
+		if _, err := merge(options); !errors.As(err, &u) {
+			t.Errorf("%+v: %v", options, err)
+		}
+	}
+}
+
+func TestRuntimeOnDemand(t *testing.T) {
+	needs := code{functions: []fn{kernel("k", "rt"), {name: "rt", outside: true}}}
+	runtime := Input{Name: "libcudadevrt.a", Cubin: code{functions: []fn{{name: "rt"}}}.build(), Runtime: true}
+	other := Input{Name: "b.o", Cubin: code{functions: []fn{kernel("k2")}}.build()}
+	caller := Input{Name: "a.o", Cubin: needs.build()}
+	tests := []struct {
+		name   string
+		inputs []Input
+		keep   bool
+		want   []bool // taken; nil: the link fails
+	}{
+		{"needed", []Input{caller, runtime, other}, false, []bool{true, true, true}},
+		{"not needed", []Input{other, runtime}, false, []bool{true, false}},
+		{"kept", []Input{other, runtime}, true, []bool{true, true}},
+		{"first", []Input{runtime, other}, true, []bool{false, true}},
+		{"too early", []Input{other, runtime, caller}, false, nil},
+	}
+	for _, test := range tests {
+		options := plain
+		options.KeepSystemLibraries = test.keep
+		out, err := Merge(test.inputs, options)
+		switch {
+		case test.want == nil && (err == nil || err.Error() != "unexpected object after cudadevrt"):
+			t.Errorf("%s: %v", test.name, err)
+		case test.want != nil && (err != nil || !slices.Equal(out.Taken, test.want)):
+			t.Errorf("%s: %+v, %v", test.name, out, err)
+		}
+	}
+}
+
+func TestMercuryIsMirrored(t *testing.T) {
+	options := plain
+	options.Arch.Number = 100
+	out, err := merge(options, code{functions: []fn{kernel("k", "f"), {name: "f"}, {name: "unused"}}, mercury: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := cubin.Open(bytes.NewReader(out.Cubin), int64(len(out.Cubin)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"k", "f"} {
+		text, capsule := f.Section(".text."+name), f.Section(capsulePrefix+".text."+name)
+		if text == nil || capsule == nil {
+			t.Errorf("%s: code %v, Mercury code %v", name, text, capsule)
+			continue
+		}
+		data, err := f.Data(capsule, 100)
+		if want := append(le.AppendUint32(nil, uint32(text.Index)), "ule"...); err != nil || !bytes.Equal(data, want) {
+			t.Errorf("%s: the capsule holds %q, want %q, %v", name, data, want, err)
+		}
+	}
+	if f.Section(capsulePrefix+".text.unused") != nil || f.Section(mirrorSymbols) == nil {
+		t.Error("the second program is not that of the first one")
+	}
+}
+
+// FuzzMerge sees to it that no input makes the merger panic or hang, and that
+// what it gives is a cubin that can be read.
+func FuzzMerge(f *testing.F) {
+	rich := code{functions: []fn{kernel("k", "f"), {name: "f", weak: true, frame: 8}, {name: "vprintf", outside: true}},
+		variables: []variable{{name: "v", outside: false}, {name: "w", outside: true}}}
+	f.Add(rich.build(), code{functions: []fn{{name: "f"}}, variables: []variable{{name: "w", outside: false}}}.build())
+	f.Add(relocated().build(), relocated().build())
+	rich.mercury = true
+	f.Add(rich.build(), code{functions: []fn{{name: "f"}}, variables: []variable{{name: "w"}}, mercury: true}.build())
+	f.Fuzz(func(t *testing.T, a, b []byte) {
+		for _, number := range []int{80, 90, 100} {
+			options := plain
+			options.Arch.Number = number
+			out, err := Merge([]Input{{Name: "a.o", Cubin: a}, {Name: "b.o", Cubin: b}}, options)
+			if err != nil {
+				continue
+			}
+			if _, err := cubin.Open(bytes.NewReader(out.Cubin), int64(len(out.Cubin))); err != nil {
+				t.Errorf("the output cannot be read: %v", err)
+			}
+		}
+	})
+}
+
+// relocated is a cubin with every kind of table: shared memory, constants,
+// relocations, attributes of functions, debug information.
+func relocated() code {
+	row := func(offset uint64, kind relocationKind, symbol uint32, addend uint64) []byte {
+		b := le.AppendUint64(nil, offset)
+		b = le.AppendUint32(le.AppendUint32(b, uint32(kind)), symbol)
+		return le.AppendUint64(b, addend)
+	}
+	return code{functions: []fn{kernel("k", "f"), {name: "f", weak: true}}, variables: []variable{{name: "v", outside: true}}, extra: []objecttest.Section{
+		{Name: ".nv.shared.k", Type: uint32(typeShared), Flags: flagAlloc | flagWrite | flagOwned, Info: 1, Data: make([]byte, 64)},
+		{Name: ".nv.constant2.f", Type: uint32(typeConstant0) + 2, Flags: flagAlloc | flagOwned, Info: 2, Data: make([]byte, 8)},
+		{Name: ".nv.info.k", Type: uint32(typeInfo), Flags: flagOwned, Info: 1, Data: []byte{2, attrBarriers, 1, 0, formBytes, attrExternals, 4, 0, 2, 0, 0, 0}},
+		{Name: ".rela.text.k", Type: uint32(typeRela), Flags: flagOwned, Info: 1, EntSize: relaSize, Data: row(0, relocCall47, 2, 0)},
+		{Name: ".debug_frame", Data: make([]byte, 64)},
+	}}
+}
+
+// TestMutatedInputs changes bytes of good inputs: whatever comes of it, the
+// merger ends, soon, without a panic.
+func TestMutatedInputs(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	mercury := code{functions: []fn{kernel("k", "f"), {name: "f"}}, mercury: true}
+	for _, seed := range []struct {
+		number int
+		data   []byte
+	}{{80, relocated().build()}, {90, relocated().build()}, {100, mercury.build()}} {
+		options := plain
+		options.Arch.Number = seed.number
+		for range 3000 {
+			data := slices.Clone(seed.data)
+			for range 1 + r.IntN(4) {
+				data[r.IntN(len(data))] = byte(r.IntN(256))
+			}
+			start := time.Now()
+			Merge([]Input{{Name: "a.o", Cubin: data}, {Name: "b.o", Cubin: seed.data}}, options)
+			if took := time.Since(start); took > 10*time.Second {
+				t.Errorf("a link of %d bytes took %v", len(data), took)
+			}
+		}
+	}
+}

@@ -1,0 +1,282 @@
+package device
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/warpld/warpld/internal/object/elf64"
+)
+
+const (
+	headerSize = 64
+
+	segmentLoad    = 1
+	segmentHeaders = 6
+	segmentRead    = 4
+	segmentExec    = 5
+	segmentWrite   = 6
+)
+
+// layOut gives every section its place in the file: tables, sections, section
+// table, program headers.
+func (w *writer) layOut() {
+	w.size = headerSize
+	w.headers = append(w.headers, header{})
+	mirrorNames := w.nameMirrors()
+	w.place(header{name: w.names.offset[".shstrtab"], kind: typeStrtab, align: 1, table: w.names.data})
+	if w.mirrors() {
+		w.size += afterNames
+	}
+	w.place(header{name: w.names.offset[".strtab"], kind: typeStrtab, align: 1, table: w.strings.data})
+	w.place(header{name: w.names.offset[".symtab"], kind: typeSymtab, align: 8, entry: symbolSize, link: indexStrtab,
+		info: w.firstGlobal(), size: uint64(1+len(w.locals)+len(w.globals)+len(w.lates)) * symbolSize})
+	for _, s := range w.body {
+		h := header{name: w.names.offset[s.name], kind: fileType(s.kind), flags: s.flags, align: s.align, entry: s.entry, size: s.size, source: s}
+		h.link, h.info = w.linkAndInfo(s)
+		w.place(h)
+		s.offset = w.headers[len(w.headers)-1].offset
+	}
+	w.layOutMirrors(mirrorNames)
+	w.layOutSegments()
+}
+
+// firstGlobal is sh_info of the symbol table. With symbols after the global
+// ones it is the number of all symbols.
+func (w *writer) firstGlobal() uint32 {
+	if len(w.lates) > 0 {
+		return uint32(1 + len(w.locals) + len(w.globals) + len(w.lates))
+	}
+	return uint32(1 + len(w.locals))
+}
+
+// place puts a section after what is there; one without bytes takes none.
+func (w *writer) place(h header) {
+	if h.table != nil {
+		h.size = uint64(len(h.table))
+	}
+	h.offset = alignUp(w.size, h.align)
+	w.size = h.offset
+	if h.kind != typeNoBits {
+		w.size += h.size
+	}
+	w.headers = append(w.headers, h)
+}
+
+func (w *writer) linkAndInfo(s *section) (link, info uint32) {
+	switch {
+	case s.kind == typeInfo || s.kind == typeCallGraph || s.kind == typePrototype || s.kind == typeRel || s.kind == typeRela:
+		link = indexSymtab
+	case s.flags&flagExec != 0:
+		link, info = indexSymtab, s.registers|w.symbols[s.function].index
+	case s == &w.sections[w.archNote]:
+		link = w.sections[w.toolNote].index
+	}
+	if s.owner != noSection {
+		info = w.sections[s.owner].index
+	}
+	return link, info
+}
+
+// layOutSegments makes the program headers, which come last: one segment for
+// constants and code, one for variables, and one for the headers themselves.
+func (w *writer) layOutSegments() {
+	w.size = alignUp(w.size, 8)
+	w.table = w.size
+	if w.mirrors() {
+		w.layOutRuns()
+		return
+	}
+	var code, data []header
+	for _, h := range w.headers {
+		switch {
+		case h.flags&flagWrite != 0 && h.source != nil:
+			data = append(data, h)
+		case h.flags&flagAlloc != 0:
+			code = append(code, h)
+		}
+	}
+	if len(code) > 0 {
+		w.segments = append(w.segments, segmentOf(code, segmentExec))
+	}
+	if len(data) > 0 {
+		w.segments = append(w.segments, segmentOf(data, segmentWrite))
+	}
+	offset := w.programHeaders()
+	size := uint64(len(w.segments)+2) * segmentSize
+	w.segments = slices.Insert(w.segments, 0, segment{segmentHeaders, segmentExec, offset, size, size})
+	w.segments = append(w.segments, segment{segmentLoad, segmentExec, offset, size, size})
+	w.size = offset + size
+}
+
+// programHeaders is where the program headers are: after the section table.
+func (w *writer) programHeaders() uint64 {
+	return w.table + uint64(len(w.headers))*sectionSize
+}
+
+// segmentOf covers sections that follow each other. In the file it ends where
+// the last section without bytes is, in memory those come after.
+func segmentOf(list []header, flags uint32) segment {
+	last := &list[len(list)-1]
+	end := last.offset + last.size
+	if last.kind == typeNoBits {
+		end = last.offset
+	}
+	memory := end
+	for i := range list {
+		if h := &list[i]; h.kind == typeNoBits {
+			memory = alignUp(memory, h.align) + h.size
+		}
+	}
+	start := list[0].offset
+	return segment{segmentLoad, flags, start, end - start, memory - start}
+}
+
+// check refuses what the fields of the file have no room for, and an output
+// that is out of proportion to the inputs.
+func (w *writer) check() error {
+	const (
+		maxSections = 0xff00
+		maxArchNote = 0xff
+		proportion  = 16
+		smallFile   = 1 << 26
+	)
+	var inputs uint64
+	for i := range w.sections {
+		for _, p := range w.sections[i].pieces {
+			inputs += uint64(len(p.data))
+		}
+	}
+	for _, s := range w.mirrored {
+		if s.kind == typeInit && !sharesBytes(s) {
+			return unsupported("", "variables in '%s' that Mercury code has other values of", s.name)
+		}
+	}
+	switch {
+	case w.options.Exact && w.keep != nil && w.constantPieces > 1:
+		// nvlink leaves the offset of one of the pieces in the null symbol.
+		return unsupported("", "the value of the null symbol when kernels are removed and several inputs have constants")
+	case len(w.headers) >= maxSections:
+		return unsupported("", "files of %d sections", len(w.headers))
+	case w.sections[w.archNote].index > maxArchNote:
+		return unsupported("", "files with %d sections of debug information", w.sections[w.archNote].index)
+	case w.size > smallFile+proportion*inputs:
+		return unsupported("", "a file of %d bytes made of %d", w.size, inputs)
+	}
+	return nil
+}
+
+// sharesBytes reports whether a section and its mirror hold the same.
+func sharesBytes(s *section) bool {
+	return s.size == s.mirror.size && slices.EqualFunc(s.pieces, s.mirror.pieces, func(a, b piece) bool {
+		return a.offset == b.offset && bytes.Equal(a.data, b.data)
+	})
+}
+
+// bytes writes the file.
+func (w *writer) bytes() []byte {
+	file := make([]byte, w.size)
+	w.putHeader(file)
+	for i, h := range w.headers {
+		w.putSection(file, &h)
+		h.put(file[w.table+uint64(i)*sectionSize:])
+	}
+	w.putSymbols(file[w.headers[indexSymtab].offset:])
+	w.putMirrors(file)
+	for i := range w.segments {
+		w.segments[i].put(file[w.programHeaders()+uint64(i)*segmentSize:])
+	}
+	return file
+}
+
+func (w *writer) putHeader(b []byte) {
+	const (
+		abi        = 0x41
+		abiVersion = 8
+	)
+	copy(b, []byte{0x7f, 'E', 'L', 'F', 2, 1, 1, abi, abiVersion})
+	le.PutUint16(b[16:], uint16(elf64.Executable))
+	le.PutUint16(b[18:], uint16(elf64.CUDA))
+	le.PutUint32(b[20:], 1)
+	le.PutUint64(b[32:], w.programHeaders())
+	le.PutUint64(b[40:], w.table)
+	le.PutUint32(b[48:], w.sections[w.archNote].index<<24|uint32(w.options.Arch.Number)<<8|flagsLow(w.options.Arch.Number))
+	le.PutUint16(b[52:], headerSize)
+	le.PutUint16(b[54:], segmentSize)
+	le.PutUint16(b[56:], uint16(len(w.segments)))
+	le.PutUint16(b[58:], sectionSize)
+	le.PutUint16(b[60:], uint16(len(w.headers)))
+	le.PutUint16(b[62:], indexShstrtab)
+}
+
+// putSection writes the contents of a section.
+func (w *writer) putSection(file []byte, h *header) {
+	if h.kind == typeNoBits || h.offset == 0 || h.mirror {
+		return
+	}
+	b := file[h.offset : h.offset+h.size]
+	copy(b, h.table)
+	if h.source == nil {
+		return
+	}
+	for _, p := range h.source.pieces {
+		copy(b[p.offset:], p.data)
+	}
+	for i := range h.source.patches {
+		h.source.patches[i].apply(b)
+	}
+	w.putRelocations(b, h.source.relocations, h.entry)
+}
+
+func (w *writer) putRelocations(b []byte, list []relocation, size uint64) {
+	for i := range list {
+		r := &list[i]
+		row := b[uint64(i)*size:]
+		le.PutUint64(row, r.offset)
+		le.PutUint32(row[8:], uint32(r.kind))
+		le.PutUint32(row[12:], w.symbols[r.symbol].index)
+		if !r.rel {
+			le.PutUint64(row[16:], uint64(r.addend))
+		}
+	}
+}
+
+func (h *header) put(b []byte) {
+	le.PutUint32(b, h.name)
+	le.PutUint32(b[4:], uint32(h.kind))
+	le.PutUint64(b[8:], h.flags)
+	le.PutUint64(b[24:], h.offset)
+	le.PutUint64(b[32:], h.size)
+	le.PutUint32(b[40:], h.link)
+	le.PutUint32(b[44:], h.info)
+	le.PutUint64(b[48:], h.align)
+	le.PutUint64(b[56:], h.entry)
+}
+
+func (s *segment) put(b []byte) {
+	le.PutUint32(b, s.kind)
+	le.PutUint32(b[4:], s.flags)
+	le.PutUint64(b[8:], s.offset)
+	le.PutUint64(b[32:], s.fileSize)
+	le.PutUint64(b[40:], s.memSize)
+	le.PutUint64(b[48:], 8)
+}
+
+func (w *writer) putSymbols(b []byte) {
+	for _, id := range slices.Concat(w.locals, w.globals, w.lates) {
+		y := &w.symbols[id]
+		kind, other := y.kind, y.other
+		if kind == typeData {
+			kind, other = elf64.Object, other&otherKept
+		} else if kind == elf64.Object && w.mirrors() {
+			kind = typeData // reserved shared memory
+		}
+		row := b[y.index*symbolSize:]
+		le.PutUint32(row, w.strings.offset[y.name])
+		row[4], row[5] = byte(y.binding)<<4|byte(kind), other
+		if y.defined() {
+			le.PutUint16(row[6:], uint16(w.sections[y.section].index))
+		}
+		le.PutUint64(row[8:], y.value)
+		le.PutUint64(row[16:], y.size)
+	}
+}

@@ -1,0 +1,252 @@
+package device
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/warpld/warpld/internal/object/elf64"
+)
+
+// A kernelFilter says which kernels are live.
+type kernelFilter struct {
+	fromHost bool // by host references, else by -kernels-used
+	// external and internal are patterns for kernels of that linkage.
+	external, internal []string
+}
+
+// chooseKernels finds out what decides which kernels are live: the options,
+// or the host references if every input says something about them, or nothing.
+func (l *linker) chooseKernels(inputs []Input) {
+	o := &l.options
+	if o.Relocatable {
+		return
+	}
+	if len(o.KernelsUsed)+len(o.VariablesUsed) > 0 {
+		l.keep = &kernelFilter{external: o.KernelsUsed, internal: o.KernelsUsed}
+		return
+	}
+	if o.IgnoreHostInfo {
+		return
+	}
+	keep := &kernelFilter{fromHost: true}
+	for i := range inputs {
+		in := &inputs[i]
+		if in.Host == HostUnknown && !in.Runtime {
+			return
+		}
+		keep.external = append(keep.external, in.LaunchedExternal...)
+		keep.internal = append(keep.internal, in.LaunchedInternal...)
+	}
+	if len(keep.external)+len(keep.internal) > 0 {
+		l.keep = keep
+	}
+}
+
+// matches reports whether a kernel is live. A pattern with "*" is about the
+// whole name, one of -kernels-used without about a part of it.
+func (k *kernelFilter) matches(y *symbol) bool {
+	patterns := k.external
+	if y.binding == elf64.Local {
+		patterns = k.internal
+	}
+	for _, p := range patterns {
+		switch {
+		case strings.Contains(p, "*"):
+			if matchGlob(p, y.name) {
+				return true
+			}
+		case k.fromHost && p == y.name, !k.fromHost && strings.Contains(y.name, p):
+			return true
+		}
+	}
+	return false
+}
+
+// matchGlob matches a whole name; "*" stands for any text.
+func matchGlob(pattern, name string) bool {
+	parts := strings.Split(pattern, "*")
+	first, last := parts[0], parts[len(parts)-1]
+	if !strings.HasPrefix(name, first) || len(name) < len(first)+len(last) {
+		return false
+	}
+	name = name[len(first):]
+	if !strings.HasSuffix(name, last) {
+		return false
+	}
+	name = name[:len(name)-len(last)]
+	for _, part := range parts[1 : len(parts)-1] {
+		at := strings.Index(name, part)
+		if at < 0 {
+			return false
+		}
+		name = name[at+len(part):]
+	}
+	return true
+}
+
+// markLive finds the functions that kernels reach, or whose address is taken,
+// and removes the others with all that belongs to them. Variables stay.
+func (l *linker) markLive() error {
+	var kernels, taken []int32
+	for id := range l.symbols {
+		y := &l.symbols[id]
+		if y.function == nil {
+			continue
+		}
+		kept := y.isKernel() && (l.keep == nil || l.keep.matches(y))
+		if kept {
+			kernels = append(kernels, int32(id))
+		}
+		if len(y.function.takenAs) > 0 {
+			taken = append(taken, int32(id))
+			if y.isKernel() && !kept {
+				return unsupported("", "how to remove the kernel '%s', whose address device code takes", y.name)
+			}
+		}
+	}
+	live := make([]bool, len(l.graph.edges))
+	l.graph.spread(live, kernels)
+	// A function whose address is taken, but that no kernel reaches, stays; the
+	// functions that only it calls go, and its calls of them.
+	for _, id := range taken {
+		live[id] = true
+		for _, to := range l.graph.edges[id] {
+			if to < l.graph.symbols && !l.symbols[to].defined() {
+				live[to] = true
+			}
+		}
+	}
+	for id := range l.symbols {
+		if y := &l.symbols[id]; y.function != nil && !live[id] {
+			l.removeFunction(y)
+		}
+	}
+	l.removeOwned()
+	return nil
+}
+
+// spread marks what is reachable.
+func (g *graph) spread(live []bool, from []int32) {
+	todo := slices.Clone(from)
+	for _, node := range from {
+		live[node] = true
+	}
+	for len(todo) > 0 {
+		node := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, to := range g.edges[node] {
+			if !live[to] {
+				live[to] = true
+				todo = append(todo, to)
+			}
+		}
+	}
+}
+
+func (l *linker) removeFunction(y *symbol) {
+	if y.defined() {
+		l.removed = append(l.removed, Removal{Symbol: y.name, From: y.origin, Kernel: y.isKernel(), Reason: l.removalReason(y)})
+		text := &l.sections[y.section]
+		text.removed = true
+		l.symbols[text.symbol].dead = true
+	}
+	y.dead = true
+}
+
+func (l *linker) removalReason(y *symbol) string {
+	switch {
+	case !y.isKernel():
+		return "no live kernel calls it and its address is not taken"
+	case l.keep.fromHost:
+		return "no host code refers to it"
+	}
+	return "-kernels-used does not name it"
+}
+
+// removeOwned removes the sections of removed functions. Owners come before
+// what they own, and relocations after what they are about.
+func (l *linker) removeOwned() {
+	for i := range l.sections {
+		s := &l.sections[i]
+		if s.owner == noSection || !l.sections[s.owner].removed {
+			continue
+		}
+		s.removed = true
+		if s.symbol != noSymbol {
+			l.symbols[s.symbol].dead = true
+		}
+	}
+}
+
+// isSystemCall reports whether the driver defines a function.
+func isSystemCall(name string) bool {
+	switch name {
+	case "vprintf", "malloc", "free", "__assertfail":
+		return true
+	}
+	return strings.HasPrefix(name, "__cuda_syscall")
+}
+
+// reportUndefined refuses variables without a definition, and functions that
+// are live without one.
+func (l *linker) reportUndefined() {
+	for id := range l.symbols {
+		if y := &l.symbols[id]; y.unresolved() && !y.dead {
+			l.undefined(y)
+		}
+	}
+}
+
+// A reachability says what each live kernel reaches.
+type reachability struct {
+	kernels []symbolID
+	// from are the functions that a kernel reaches: itself, then callees before
+	// callers.
+	from map[symbolID][]symbolID
+	// by are the kernels that reach a function.
+	by map[symbolID][]symbolID
+}
+
+// tableOrder calls do with the symbols as the output orders them: local and
+// weak ones, then the global ones.
+func (l *linker) tableOrder(do func(id symbolID, y *symbol)) {
+	for _, global := range []bool{false, true} {
+		for id := range l.symbols {
+			if y := &l.symbols[id]; y.global == global {
+				do(symbolID(id), y)
+			}
+		}
+	}
+}
+
+// maxReached bounds the pairs of kernels and functions that they reach.
+const maxReached = 1 << 25
+
+// findReached finds what each live kernel reaches.
+func (l *linker) findReached() error {
+	r := reachability{from: map[symbolID][]symbolID{}, by: map[symbolID][]symbolID{}}
+	l.tableOrder(func(id symbolID, y *symbol) {
+		if y.isKernel() {
+			r.kernels = append(r.kernels, id)
+		}
+	})
+	w := l.graph.newWalk()
+	pairs := 0
+	for _, k := range r.kernels {
+		reached := []symbolID{k}
+		w.from(int32(k), func(node int32) {
+			if node < l.graph.symbols && node != int32(k) {
+				reached = append(reached, symbolID(node))
+			}
+		})
+		r.from[k] = reached
+		if pairs += len(reached); pairs > maxReached {
+			return unsupported("", "a program whose kernels reach more than %d functions", maxReached)
+		}
+		for _, f := range reached {
+			r.by[f] = append(r.by[f], k)
+		}
+	}
+	l.reached = r
+	return nil
+}

@@ -1,0 +1,61 @@
+package device
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/object/elf64"
+)
+
+// fail notes an error after which the link goes on to find more of them.
+func (l *linker) fail(id string, y *symbol, text string, notes ...string) {
+	l.messages = append(l.messages, &message.Message{Severity: message.Error, ID: id, Text: text, Symbol: y.name,
+		Origin: message.Origin{File: y.from}, Notes: notes})
+}
+
+// failed reports whether there was an error.
+func (l *linker) failed() bool {
+	return slices.ContainsFunc(l.messages, func(m *message.Message) bool { return m.Severity >= message.Error })
+}
+
+func (l *linker) warn(id string, y *symbol, text string) {
+	l.messages = append(l.messages, &message.Message{Severity: message.Warning, ID: id, Text: text, Symbol: y.name,
+		Origin: message.Origin{File: y.origin}})
+}
+
+func (l *linker) undefined(y *symbol) {
+	l.fail("undefined-symbol", y, fmt.Sprintf("Undefined reference to '%s' in '%s'", y.name, y.from))
+}
+
+// duplicate notes a second strong definition. nvlink names as the first place
+// of a variable the one that first referred to it.
+func (l *linker) duplicate(o *object, y *elf64.Symbol, id symbolID) {
+	old := &l.symbols[id]
+	var notes []string
+	if old.origin != old.from {
+		notes = append(notes, fmt.Sprintf("'%s' defines it, '%s' refers to it", old.origin, old.from))
+	}
+	l.clash("duplicate-symbol", o, y.Name, notes, "Multiple definition of '%s' in '%s', first defined in '%s'", y.Name, o.name, old.from)
+}
+
+// prototypeClash notes that two inputs disagree about a function's parameters.
+func (l *linker) prototypeClash(o *object, id symbolID, name string) {
+	y := &l.symbols[id]
+	notes := []string{fmt.Sprintf("the prototypes are '%s' and '%s'", l.prototypes.names[y.function.prototype], name)}
+	l.clash("prototype-mismatch", o, y.name, notes, "Prototype doesn't match for '%s' in '%s', first defined in '%s'", y.name, o.name, y.from)
+}
+
+// clash notes an error after which no further input is brought in.
+func (l *linker) clash(id string, o *object, symbol string, notes []string, format string, args ...any) {
+	l.messages = append(l.messages, &message.Message{Severity: message.Error, ID: id, Text: fmt.Sprintf(format, args...),
+		Symbol: symbol, Origin: message.Origin{File: o.name}, Notes: notes})
+}
+
+// mergeFailed ends the link if an input clashed with those before it.
+func (l *linker) mergeFailed() error {
+	if !l.failed() {
+		return nil
+	}
+	return append(l.messages, &message.Message{Severity: message.Fatal, ID: "merge-failed", Text: "merge_elf failed"})
+}

@@ -1,0 +1,407 @@
+package device
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/warpld/warpld/internal/object/elf64"
+)
+
+// From sm_100 on a cubin holds the program twice: as instructions, and as
+// Mercury code for the driver's finalizer. Sections of the second program
+// mirror those of the first one, have flagMirror, and are called .nv.merc and
+// then as the section; those of code .nv.capmerc. They are merged by the same
+// rules.
+const (
+	mercury        = 100 // first architecture
+	flagMirror     = 0x10000000
+	mirrorPrefix   = ".nv.merc"
+	capsulePrefix  = ".nv.capmerc"
+	mirrorSymbols  = ".nv.merc.symtab"
+	capsuleAlign   = 16
+	afterNames     = 36 // bytes that nvlink leaves unused after .shstrtab
+	mirrorKindBase = 0x10000
+)
+
+const (
+	typeCapsule      elf64.SectionType = 0x70000016
+	typeMirrorRela   elf64.SectionType = 0x70000082
+	typeMirrorInfo   elf64.SectionType = 0x70000083
+	typeMirrorSymtab elf64.SectionType = 0x70000085
+)
+
+// Relocations of the second program.
+const (
+	mirror64         relocationKind = mirrorKindBase + 2
+	mirrorOffset3    relocationKind = mirrorKindBase + 3 // of a variable in its memory
+	mirrorOffset4    relocationKind = mirrorKindBase + 4
+	mirrorLow        relocationKind = mirrorKindBase + 5
+	mirrorHigh       relocationKind = mirrorKindBase + 6
+	mirrorClear      relocationKind = mirrorKindBase + 14
+	mirrorUnified    relocationKind = mirrorKindBase + 0x32
+	mirrorUniLow     relocationKind = mirrorKindBase + 0x3e
+	mirrorUniHigh    relocationKind = mirrorKindBase + 0x3f
+	mirrorDescriptor relocationKind = mirrorKindBase + 8
+	mirrorCall28     relocationKind = mirrorKindBase + 0x28
+	mirrorCall29     relocationKind = mirrorKindBase + 0x29
+	mirrorFrame      relocationKind = mirrorKindBase + 0x3d
+	mirrorGlobal     relocationKind = mirrorKindBase + 1
+)
+
+// A mirror is what mirrors a section.
+type mirror struct {
+	pieces      []piece
+	size        uint64
+	align       uint64
+	kind        elf64.SectionType
+	flags       uint64
+	relocations []relocation
+	patches     []patch
+	attributes  attributeList
+	index       uint32
+}
+
+func (l *linker) mirrors() bool { return l.options.Arch.Number >= mercury }
+
+// leftToFinalizer reports whether nvlink's finalizer makes a section anew, or
+// what refers to it, in ways that are not known: constants, which Mercury code
+// holds the offsets of, and all debug information but frames.
+func leftToFinalizer(s *elf64.Section) bool {
+	return isConstant(s.Type) && s.Type != typeConstant0 || isDebug(s.Name) && s.Name != ".debug_frame"
+}
+
+// knownMirror reports whether the rules cover a section of the second program.
+func knownMirror(s *elf64.Section) bool {
+	flags := s.Flags &^ flagMirror
+	switch s.Type {
+	case typeCapsule:
+		return strings.HasPrefix(s.Name, capsulePrefix+".text.") && flags == 0
+	case typeMirrorSymtab:
+		return s.Name == mirrorSymbols && flags == 0
+	case typeMirrorInfo:
+		return strings.HasPrefix(s.Name, mirrorPrefix+".nv.info") && flags&^flagOwned == 0
+	case typeMirrorRela:
+		return strings.HasPrefix(s.Name, mirrorPrefix+".rela.") && flags == flagOwned
+	case typeProgBits:
+		return s.Name == mirrorPrefix+".debug_frame" && flags == 0
+	case typeInit:
+		return s.Name == mirrorPrefix+".nv.global.init" && flags == flagAlloc|flagWrite
+	}
+	return false
+}
+
+// readMirror finds the sections of the second program by the names of those
+// that they mirror.
+func (o *object) readMirror(options *Options) error {
+	if options.Arch.Number < mercury {
+		return nil
+	}
+	o.twins, o.mirrored = map[string]int{}, make([]uint64, len(o.file.Sections))
+	for i := range o.file.Sections {
+		s := &o.file.Sections[i]
+		if s.Flags&flagMirror == 0 {
+			continue
+		}
+		name, found := strings.CutPrefix(s.Name, capsulePrefix)
+		if !found {
+			name = strings.TrimPrefix(s.Name, mirrorPrefix)
+		}
+		if _, twice := o.twins[name]; twice {
+			return unsupported(o.name, "two sections '%s'", s.Name)
+		}
+		o.twins[name] = i
+	}
+	return o.readMirrorSymbols()
+}
+
+// readMirrorSymbols reads the sizes of functions of the second program, whose
+// table is the same as that of the first one but for the symbols of bank 0.
+func (o *object) readMirrorSymbols() error {
+	at, ok := o.twins[".symtab"]
+	if !ok {
+		return unsupported(o.name, "code for Mercury without '%s'", mirrorSymbols)
+	}
+	b := o.bytes(&o.file.Sections[at])
+	if len(b)%symbolSize != 0 || len(b)/symbolSize > len(o.symbols) {
+		return damage(o.name, "section %s of %d bytes for %d symbols", mirrorSymbols, len(b), len(o.symbols))
+	}
+	o.mirrorSizes = make([]uint64, len(o.symbols))
+	for i := range len(b) / symbolSize {
+		row := b[i*symbolSize:]
+		name, err := o.stringAt(le.Uint32(row))
+		if err != nil || name != o.symbols[i].Name {
+			return unsupported(o.name, "a table '%s' with other symbols", mirrorSymbols)
+		}
+		o.mirrorSizes[i] = le.Uint64(row[16:])
+	}
+	return nil
+}
+
+// twin gives the section that mirrors another one.
+func (o *object) twin(name string) *elf64.Section {
+	if at, ok := o.twins[name]; ok {
+		return &o.file.Sections[at]
+	}
+	return nil
+}
+
+// placeMirror brings in what mirrors a section that was placed.
+func (l *linker) placeMirror(o *object, index int, out *section) {
+	twin := o.twin(o.file.Sections[index].Name)
+	if twin == nil {
+		return
+	}
+	m := out.mirror
+	if m == nil {
+		m = &mirror{kind: twin.Type, flags: twin.Flags, align: twin.Align}
+		out.mirror = m
+	}
+	m.align = max(m.align, twin.Align)
+	at := alignUp(m.size, twin.Align)
+	data := o.bytes(twin)
+	m.pieces, m.size = append(m.pieces, piece{at, data}), at+uint64(len(data))
+	o.mirrored[index] = at
+}
+
+// mirrorText brings in the Mercury code of a function.
+func (l *linker) mirrorText(o *object, s *elf64.Section, text *section) error {
+	twin := o.twin(s.Name)
+	if twin == nil || twin.Type != typeCapsule || twin.Size < 4 {
+		return unsupported(o.name, "the function in '%s' without code for Mercury", s.Name)
+	}
+	data := o.bytes(twin)
+	text.mirror = &mirror{pieces: []piece{{data: data}}, size: uint64(len(data)), kind: typeCapsule, flags: flagMirror, align: capsuleAlign}
+	return nil
+}
+
+// mirrorOf gives the mirror of a section that has only rows.
+func (s *section) mirrorOf() *mirror {
+	if s.mirror == nil {
+		s.mirror = &mirror{}
+	}
+	return s.mirror
+}
+
+// mergeMirrorRows brings in the relocations that mirror those of a section.
+func (l *linker) mergeMirrorRows(o *object, s *elf64.Section, id sectionID) error {
+	twin := o.twin(s.Name)
+	if twin == nil {
+		return nil
+	}
+	b := o.bytes(twin)
+	if twin.Type != typeMirrorRela || twin.EntSize != relaSize || len(b)%relaSize != 0 {
+		return damage(o.name, "section %s of %d bytes in rows of %d", twin.Name, len(b), twin.EntSize)
+	}
+	target := o.twin(o.file.Sections[s.Info].Name)
+	if target == nil {
+		return damage(o.name, "section %s is about nothing", twin.Name)
+	}
+	for first := true; len(b) > 0; b, first = b[relaSize:], false {
+		r := relocation{offset: le.Uint64(b), kind: relocationKind(le.Uint32(b[8:])), addend: int64(le.Uint64(b[16:]))}
+		if r.addend == 0 && !first {
+			l.nameSecondKind(id)
+		}
+		// Offsets in Mercury code count what its capsule expands to.
+		if target.Type != typeCapsule && (r.offset > target.Size || target.Size-r.offset < 8) {
+			return damage(o.name, "section %s: a relocation at %#x of %#x", twin.Name, r.offset, target.Size)
+		}
+		index := le.Uint32(b[12:])
+		if err := l.resolveSymbol(o, s, &r, index); err != nil {
+			return err
+		}
+		if y := &o.symbols[index]; y.Type == elf64.SectionSymbol {
+			r.base = o.mirrored[y.Section]
+		}
+		r.offset += o.mirrored[s.Info]
+		m := l.sections[id].mirrorOf()
+		m.relocations = append(m.relocations, r)
+	}
+	return nil
+}
+
+// decideMirror decides about the relocations of the second program, as
+// decideRelocations does for the first one.
+func (l *linker) decideMirror(s *section) error {
+	if s.mirror == nil {
+		return nil
+	}
+	target := &l.sections[s.owner]
+	kept := make([]relocation, 0, len(s.mirror.relocations))
+	for _, r := range slices.Backward(s.mirror.relocations) {
+		keep, err := l.decideMirrorRow(target, &r)
+		if err != nil {
+			return err
+		}
+		if keep {
+			kept = append(kept, r)
+		}
+	}
+	s.mirror.relocations, s.mirror.size = kept, uint64(len(kept))*relaSize
+	return nil
+}
+
+func (l *linker) decideMirrorRow(target *section, r *relocation) (keep bool, err error) {
+	y, debug := &l.symbols[r.symbol], isDebug(target.name)
+	switch {
+	case r.kind == mirrorClear:
+		if !r.lost && y.dead {
+			target.mirror.patches = append(target.mirror.patches, patch{offset: r.offset, kind: relocClear})
+		}
+		return false, nil
+	case debug && (y.dead || r.lost) || isUnifiedTable(y.name):
+		return false, nil
+	case debug && y.kind == elf64.SectionSymbol && l.sections[y.section].flags&flagExec == 0:
+		target.mirror.patches = append(target.mirror.patches, patch{offset: r.offset, kind: reloc64, value: r.base, addend: r.addend})
+		return false, nil
+	case y.isShared() && (r.kind == mirrorOffset3 || r.kind == mirrorOffset4):
+		return false, nil // known in the first program only
+	}
+	switch r.kind {
+	case mirrorUnified:
+		r.kind = mirror64
+	case mirrorUniLow:
+		r.kind = mirrorLow
+	case mirrorUniHigh:
+		r.kind = mirrorHigh
+	case mirror64, mirrorLow, mirrorHigh, mirrorDescriptor, mirrorCall28, mirrorCall29, mirrorFrame, mirrorGlobal:
+	case mirrorOffset3, mirrorOffset4:
+		if strings.HasPrefix(y.name, ".nv.reservedSmem.") {
+			break
+		}
+		fallthrough
+	default:
+		return false, unsupported("", "the relocation %#x of Mercury code in '%s' on '%s'", uint32(r.kind), target.name, y.name)
+	}
+	if y.dead && y.function != nil {
+		return false, nil
+	}
+	if r.base != 0 || y.dead || y.hidden {
+		return false, unsupported("", "the relocation %#x in '%s' on '%s', which is not in the output", uint32(r.kind), target.name, y.name)
+	}
+	return true, nil
+}
+
+// A lateBank is a kernel's bank 0, which belongs to the finalizer from sm_100
+// on: its section comes last.
+type lateBank struct {
+	text    sectionID
+	section elf64.Section
+	data    []byte
+}
+
+func (l *linker) mergeLateBank(o *object, s *elf64.Section) error {
+	if s.Flags&flagOwned == 0 || !isText(&o.file.Sections[s.Info]) {
+		return unsupported(o.name, "the section '%s', which belongs to no function", s.Name)
+	}
+	if o.lost[s.Info] {
+		return nil
+	}
+	text := o.placed[s.Info]
+	if !text.done {
+		return unsupported(o.name, "the section '%s', which belongs to no function", s.Name)
+	}
+	l.lateBanks = append(l.lateBanks, lateBank{text.section, *s, o.bytes(s)})
+	return nil
+}
+
+// newLateBanks makes the sections of bank 0, with symbols after all others,
+// and makes the attributes of the kernels name them.
+func (l *linker) newLateBanks() error {
+	for _, b := range l.lateBanks {
+		text := &l.sections[b.text]
+		if text.removed {
+			continue
+		}
+		id := l.newSection(section{name: b.section.Name, kind: b.section.Type, flags: b.section.Flags, align: b.section.Align, owner: b.text, late: true}, false)
+		out := &l.sections[id]
+		out.setData(b.data)
+		out.symbol = l.newSymbol(symbol{name: out.name, kind: elf64.SectionSymbol, section: id, late: true})
+		info := l.symbols[out.function].function.info
+		if info == noSection {
+			continue
+		}
+		own := &l.sections[info].attributes
+		for _, list := range [][]attribute{own.rows, own.tail} {
+			for i := range list {
+				if list[i].id == attrParamBank {
+					list[i].symbols[0] = out.symbol
+				}
+			}
+		}
+	}
+	return l.checkBanks()
+}
+
+// checkBanks sees to it that every attribute of a bank found its bank.
+func (l *linker) checkBanks() error {
+	for i := range l.sections {
+		s := &l.sections[i]
+		if s.kind != typeInfo || !s.live() || !l.mirrors() {
+			continue
+		}
+		for _, list := range [][]attribute{s.attributes.rows, s.attributes.tail, s.mirrorOf().attributes.rows} {
+			for j := range list {
+				if list[j].id == attrParamBank && list[j].symbols[0] == noSymbol {
+					return unsupported("", "parameters in '%s' without a bank of constants", s.name)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// rewriteFrames makes .debug_frame anew, as the finalizer does: only of
+// functions that are left, each description with a copy of its common part.
+func (l *linker) rewriteFrames() error {
+	id, ok := l.byOwner[sectionKey{".debug_frame", noSection}]
+	if !ok {
+		return nil
+	}
+	const (
+		head  = 12 // 0xffffffff, u64 size
+		start = 20 // of the code, after the u64 place of the common part
+	)
+	s := &l.sections[id]
+	at := map[uint64]*relocation{}
+	if rows, ok := l.byOwner[sectionKey{".rela.debug_frame", id}]; ok {
+		list := l.sections[rows].relocations
+		for i := range list {
+			at[list[i].offset] = &list[i]
+		}
+	}
+	var common, frames []byte
+	old := s.contents()
+	for p := uint64(0); p < uint64(len(old)); {
+		if uint64(len(old))-p < start {
+			return unsupported("", "a .debug_frame that ends within an entry")
+		}
+		size := le.Uint64(old[p+4:])
+		if le.Uint32(old[p:]) != 0xffffffff || size < 8 || size > uint64(len(old))-p-head {
+			return unsupported("", "an entry of .debug_frame of %d bytes", size)
+		}
+		entry := slices.Clone(old[p : p+head+size])
+		if le.Uint64(entry[head:]) == ^uint64(0) {
+			common = entry
+		} else if r := at[p+start]; r != nil {
+			le.PutUint64(entry[head:], uint64(len(frames)))
+			r.offset = uint64(len(frames)+len(common)) + start
+			frames = append(append(frames, common...), entry...)
+		}
+		if len(frames) > 1<<20+4*len(old) {
+			return unsupported("", "a .debug_frame whose common parts are that large")
+		}
+		p += head + size
+	}
+	s.patches = nil
+	s.setData(frames)
+	return nil
+}
+
+// contents joins the pieces of a section.
+func (s *section) contents() []byte {
+	b := make([]byte, s.size)
+	for _, p := range s.pieces {
+		copy(b[p.offset:], p.data)
+	}
+	return b
+}

@@ -1,0 +1,170 @@
+package device
+
+import (
+	"slices"
+)
+
+// orderMirrors finds the sections whose mirrors are written, in their order:
+// code, debug information, attributes, relocations, variables.
+func (w *writer) orderMirrors() {
+	if !w.mirrors() {
+		return
+	}
+	for _, class := range []func(*section) bool{
+		func(s *section) bool { return s.flags&flagExec != 0 },
+		func(s *section) bool { return isDebug(s.name) },
+		func(s *section) bool {
+			return s.kind == typeInfo && (s.owner == noSection || len(s.mirrorOf().attributes.rows)+len(s.mirrorOf().attributes.added) > 0)
+		},
+		func(s *section) bool { return s.kind == typeRela && len(s.mirrorOf().relocations) > 0 },
+		func(s *section) bool { return s.kind == typeInit },
+	} {
+		for _, s := range w.body {
+			if class(s) && (s.mirror != nil || s.kind == typeInfo) {
+				s.mirrorOf().index = uint32(firstIndex + len(w.body) + len(w.mirrored))
+				w.mirrored = append(w.mirrored, s)
+			}
+		}
+	}
+}
+
+// nameMirrors adds the names of the mirrors to .shstrtab, where they are not
+// shared, and gives their places; the last one is that of the symbols.
+func (w *writer) nameMirrors() []uint32 {
+	if !w.mirrors() {
+		return nil
+	}
+	var at []uint32
+	add := func(name string) {
+		at = append(at, uint32(len(w.names.data)))
+		w.names.data = append(append(w.names.data, name...), 0)
+	}
+	for _, s := range w.mirrored {
+		if s.flags&flagExec != 0 {
+			add(capsulePrefix + s.name)
+		} else {
+			add(mirrorPrefix + s.name)
+		}
+	}
+	add(mirrorSymbols)
+	return at
+}
+
+// layOutMirrors places the mirrors after the sections.
+func (w *writer) layOutMirrors(names []uint32) {
+	if !w.mirrors() {
+		return
+	}
+	table := uint32(firstIndex + len(w.body) + len(w.mirrored))
+	for i, s := range w.mirrored {
+		m := s.mirror
+		h := header{name: names[i], kind: m.kind, flags: m.flags, align: m.align, size: m.size, source: s, mirror: true}
+		owner := uint32(0)
+		if s.owner != noSection && w.sections[s.owner].mirror != nil {
+			owner = w.sections[s.owner].mirror.index
+		}
+		switch {
+		case s.flags&flagExec != 0:
+			h.link, h.info = table, w.symbols[s.function].index
+		case s.kind == typeInfo:
+			m.attributes.inFileOrder(func(x *attribute) { h.size += x.length() })
+			h.kind, h.flags, h.align, h.link, h.info = typeMirrorInfo, s.flags|flagMirror, 4, table, owner
+		case s.kind == typeRela:
+			h.kind, h.flags, h.align, h.entry, h.link, h.info = typeMirrorRela, s.flags|flagMirror, 8, relaSize, table, owner
+		case s.kind == typeInit || m.size == 0: // the same bytes as in the first program
+			h.offset = s.offset
+			w.headers = append(w.headers, h)
+			continue
+		}
+		w.place(h)
+	}
+	w.place(header{name: names[len(names)-1], kind: typeMirrorSymtab, flags: flagMirror, align: 8, entry: symbolSize,
+		link: indexStrtab, info: uint32(1 + len(w.locals)), size: uint64(1+len(w.locals)+len(w.globals)) * symbolSize, mirror: true})
+}
+
+// layOutRuns makes a segment of every run of sections with equal access, after
+// those of the program headers.
+func (w *writer) layOutRuns() {
+	var runs [][]header
+	var access []uint32
+	for _, h := range w.headers {
+		if h.source == nil || h.mirror || h.flags&(flagAlloc|flagWrite) == 0 {
+			continue
+		}
+		a := uint32(segmentRead)
+		if h.flags&flagExec != 0 {
+			a = segmentExec
+		} else if h.flags&flagWrite != 0 {
+			a = segmentWrite
+		}
+		if len(runs) == 0 || access[len(access)-1] != a {
+			runs, access = append(runs, nil), append(access, a)
+		}
+		runs[len(runs)-1] = append(runs[len(runs)-1], h)
+	}
+	offset := w.programHeaders()
+	size := uint64(len(runs)+2) * segmentSize
+	w.segments = []segment{{segmentHeaders, segmentRead, offset, size, size}, {segmentLoad, segmentRead, offset, size, size}}
+	for i, run := range runs {
+		w.segments = append(w.segments, segmentOf(run, access[i]))
+	}
+	w.size = offset + size
+}
+
+// putMirrors writes the contents of the mirrors.
+func (w *writer) putMirrors(file []byte) {
+	for _, h := range w.headers {
+		if !h.mirror {
+			continue
+		}
+		b := file[h.offset : h.offset+h.size]
+		if h.source == nil {
+			w.putMirrorSymbols(b)
+			continue
+		}
+		s, m := h.source, h.source.mirror
+		for _, p := range m.pieces {
+			copy(b[p.offset:], p.data)
+		}
+		for i := range m.patches {
+			m.patches[i].apply(b)
+		}
+		switch {
+		case s.flags&flagExec != 0:
+			le.PutUint32(b, s.index) // the first word of a capsule is the section of the instructions
+		case s.kind == typeInfo:
+			rows := b[:0]
+			m.attributes.inFileOrder(func(x *attribute) { rows = x.appendTo(rows, w.symbols) })
+		case s.kind == typeRela:
+			w.putRelocations(b, m.relocations, relaSize)
+		}
+	}
+}
+
+// putMirrorSymbols writes the symbols as they were in relocatable code, with
+// the sections of the second program.
+func (w *writer) putMirrorSymbols(b []byte) {
+	for _, id := range slices.Concat(w.locals, w.globals) {
+		y := &w.symbols[id]
+		kind, value, size := y.kind, y.value, y.size
+		if isReservedName(y.name) {
+			kind, value = typeData, 0
+		}
+		if y.function != nil && y.defined() {
+			size = y.mirrorSize
+		}
+		row := b[y.index*symbolSize:]
+		le.PutUint32(row, w.strings.offset[y.name])
+		row[4], row[5] = byte(y.binding)<<4|byte(kind), y.other
+		if y.defined() {
+			s := &w.sections[y.section]
+			index := s.index
+			if s.mirror != nil && s.mirror.index != 0 {
+				index = s.mirror.index
+			}
+			le.PutUint16(row[6:], uint16(index))
+		}
+		le.PutUint64(row[8:], value)
+		le.PutUint64(row[16:], size)
+	}
+}

@@ -1,0 +1,83 @@
+package device
+
+// A nameList collects the names of a string table in the order of their
+// creation. A name that belongs to something removed is not written.
+type nameList []nameEntry
+
+type nameEntry struct {
+	name    string
+	section sectionID
+	symbol  symbolID
+}
+
+func (n *nameList) add(name string) { *n = append(*n, nameEntry{name, noSection, noSymbol}) }
+
+func (n *nameList) addSection(name string, s sectionID) {
+	*n = append(*n, nameEntry{name, s, noSymbol})
+}
+
+func (n *nameList) addSymbol(name string, y symbolID) { *n = append(*n, nameEntry{name, noSection, y}) }
+
+// remains reports whether the owner of a name is still there.
+func (l *linker) remains(n nameEntry) bool {
+	switch {
+	case n.section != noSection:
+		return !l.sections[n.section].removed
+	case n.symbol != noSymbol:
+		return !l.symbols[n.symbol].dead
+	}
+	return true
+}
+
+// A stringTable is the contents of a section of strings. Equal strings are
+// shared, ends of strings are not.
+type stringTable struct {
+	data   []byte
+	offset map[string]uint32
+}
+
+func newStringTable() *stringTable {
+	return &stringTable{data: []byte{0}, offset: map[string]uint32{}}
+}
+
+func (t *stringTable) add(s string) {
+	if _, ok := t.offset[s]; ok {
+		return
+	}
+	t.offset[s] = uint32(len(t.data))
+	t.data = append(append(t.data, s...), 0)
+}
+
+// A prototypeID is the place of a prototype's string in the order of first
+// use, which is also its order in .strtab.
+type prototypeID int32
+
+const noPrototype prototypeID = -1
+
+// A prototypeTable holds the prototypes and which functions of each have
+// their address taken.
+type prototypeTable struct {
+	names []string
+	id    map[string]prototypeID
+	taken [][]symbolID
+	known map[takenKey]bool // what is in taken
+}
+
+// A takenKey is a function whose address is taken under a prototype.
+type takenKey struct {
+	function  symbolID
+	prototype prototypeID
+}
+
+func (t *prototypeTable) intern(name string) prototypeID {
+	if id, ok := t.id[name]; ok {
+		return id
+	}
+	if t.id == nil {
+		t.id, t.known = map[string]prototypeID{}, map[takenKey]bool{}
+	}
+	id := prototypeID(len(t.names))
+	t.id[name] = id
+	t.names, t.taken = append(t.names, name), append(t.taken, nil)
+	return id
+}

@@ -1,0 +1,338 @@
+package device
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/object/cubin"
+	"github.com/warpld/warpld/internal/object/elf64"
+)
+
+// Limits on what an input may ask for. A real one stays far below.
+const (
+	maxAlign  = 1 << 16
+	maxSize   = 1 << 40
+	maxString = 1 << 30
+)
+
+// A symbolID and a sectionID are places in the linker's lists.
+type (
+	symbolID  int32
+	sectionID int32
+)
+
+const (
+	noSymbol  symbolID  = -1
+	noSection sectionID = -1
+)
+
+// A placement says where in the output a section of an input went.
+type placement struct {
+	section sectionID // noSection: nowhere
+	offset  uint64
+	done    bool
+}
+
+// An object is an input while it is brought in.
+type object struct {
+	name    string
+	file    *cubin.File
+	data    []byte
+	symbols []elf64.Symbol
+	strings string // names of symbols and prototypes
+	records []byte // what the tools that made it recorded
+
+	twins       map[string]int // sections of Mercury code, see readMirror
+	mirrored    []uint64       // where in the output's mirror those of a section start
+	mirrorSizes []uint64       // of symbols in Mercury code
+	featured    bool           // it said which features it relies on
+
+	became []symbolID  // what its symbols are in the output
+	placed []placement // where its sections are in the output
+	lost   []bool      // sections of functions that another definition has won over
+}
+
+// release lets go of what only the passes over the inputs need. Messages still
+// need the name.
+func (o *object) release() {
+	o.file, o.symbols, o.became, o.placed, o.lost = nil, nil, nil, nil, nil
+}
+
+// readObject reads an input. Code that is linked already takes no part in a
+// link: there is no object then.
+func readObject(in *Input, options *Options) (*object, error) {
+	f, err := cubin.Open(bytes.NewReader(in.Cubin), int64(len(in.Cubin)))
+	if err != nil {
+		return nil, damaged(in.Name, err)
+	}
+	if !f.Relocatable() {
+		return nil, nil
+	}
+	o := &object{name: in.Name, file: f, data: in.Cubin}
+	for _, check := range []func(*Options) error{o.checkHeader, o.checkSections, o.readSymbols, o.checkSymbols, o.readMirror} {
+		if err := check(options); err != nil {
+			return nil, err
+		}
+	}
+	o.became = make([]symbolID, len(o.symbols))
+	for i := range o.became {
+		o.became[i] = noSymbol
+	}
+	o.placed = make([]placement, len(f.Sections))
+	o.lost = make([]bool, len(f.Sections))
+	return o, nil
+}
+
+func (o *object) checkHeader(options *Options) error {
+	const abiVersion = 8
+	f := o.file
+	switch {
+	case f.Toolkit > options.Toolkit:
+		return &message.Message{Severity: message.Fatal, ID: "newer-input", Origin: message.Origin{File: o.name},
+			Text: fmt.Sprintf("Input file '%s' newer than toolkit (%d vs %d)", o.name, f.Toolkit, options.Toolkit)}
+	case f.ABIVersion() != abiVersion:
+		return unsupported(o.name, "version %d of the ABI", f.ABIVersion())
+	case f.Flags&0xff != flagsLow(options.Arch.Number):
+		return unsupported(o.name, "the flags %#x of the file", f.Flags)
+	case options.Arch.Number >= mercury && f.Arch.Number != options.Arch.Number:
+		return unsupported(o.name, "how to link code for %s to code for %s", f.Arch, options.Arch)
+	case f.Arch.Number > options.Arch.Number || f.Arch.Number/10 != options.Arch.Number/10 || f.Arch.Suffix != options.Arch.Suffix:
+		return unsupported(o.name, "how to link code for %s to code for %s", f.Arch, options.Arch)
+	}
+	return nil
+}
+
+// flagsLow is the lowest byte of the flags of a file.
+func flagsLow(number int) uint32 {
+	if number >= mercury {
+		return 2
+	}
+	return 4
+}
+
+// checkSections sees to it that every section is of a kind that the rules
+// cover, lies in the file, and refers to sections that exist.
+func (o *object) checkSections(options *Options) error {
+	// Sections may share bytes, but not so often that a small file becomes a
+	// large output.
+	budget := 2 * uint64(len(o.data))
+	for i := range o.file.Sections {
+		s := &o.file.Sections[i]
+		known := knownSection(s)
+		if options.Arch.Number >= mercury {
+			known = known && !leftToFinalizer(s) || s.Flags&flagMirror != 0 && knownMirror(s)
+		}
+		if !known {
+			return unsupported(o.name, "the section %q of type %#x with flags %#x", s.Name, uint32(s.Type), s.Flags)
+		}
+		if s.Align > maxAlign || s.Align&(s.Align-1) != 0 || s.Size > maxSize {
+			return unsupported(o.name, "the section %q of %d bytes aligned to %d", s.Name, s.Size, s.Align)
+		}
+		if s.Flags&flagOwned != 0 && int64(s.Info) >= int64(len(o.file.Sections)) {
+			return damage(o.name, "section %s belongs to section %d of %d", s.Name, s.Info, len(o.file.Sections))
+		}
+		if occupiesOnly(s.Type) || s.Type == typeNull {
+			continue
+		}
+		_, length, err := o.file.Bytes(s)
+		if err != nil {
+			return damaged(o.name, err)
+		}
+		if uint64(length) > budget {
+			return damage(o.name, "section %s: overlaps others", s.Name)
+		}
+		budget -= uint64(length)
+	}
+	return nil
+}
+
+// knownSection reports whether the rules cover a section.
+func knownSection(s *elf64.Section) bool {
+	const (
+		toolNote = 0x2000000
+		infoNote = 0x1000000
+	)
+	switch s.Type {
+	case typeNull:
+		return s.Index == 0
+	case typeStrtab, typeSymtab, typeCallGraph, typePrototype, typeCompat:
+		return s.Flags == 0
+	case typeRel, typeRela:
+		return s.Flags == flagOwned
+	case typeInfo:
+		return s.Flags&^flagOwned == 0
+	case typeNote:
+		return s.Name == ".note.nv.tkinfo" && s.Flags == toolNote || s.Name == ".note.nv.cuinfo" && s.Flags&^flagOwned == infoNote
+	case typeGlobal:
+		return s.Name == ".nv.global" && s.Flags == flagAlloc|flagWrite
+	case typeInit:
+		return s.Name == ".nv.global.init" && s.Flags == flagAlloc|flagWrite
+	case typeShared:
+		return s.Name == ".nv_debug.shared" && s.Flags == flagAlloc|flagWrite ||
+			strings.HasPrefix(s.Name, ".nv.shared.") && s.Flags == flagAlloc|flagWrite|flagOwned
+	case typeProgBits:
+		return strings.HasPrefix(s.Name, ".text.") && s.Flags == flagAlloc|flagExec || isDebug(s.Name) && s.Flags == 0
+	}
+	return isConstant(s.Type) && strings.HasPrefix(s.Name, bankName(s.Type)) && s.Flags&^flagOwned == flagAlloc
+}
+
+// bankName is how the names of sections of a constant bank begin.
+func bankName(t elf64.SectionType) string {
+	return fmt.Sprintf(".nv.constant%d", t-typeConstant0)
+}
+
+func isText(s *elf64.Section) bool { return s.Type == typeProgBits && s.Flags&flagExec != 0 }
+
+func (o *object) readSymbols(*Options) error {
+	table := &elf64.SymbolTable{}
+	for i := range o.file.Sections {
+		s := &o.file.Sections[i]
+		switch {
+		case s.Name == ".note.nv.tkinfo":
+			o.records = o.bytes(s)
+		case s.Type != typeSymtab:
+		case table.Len() > 0:
+			return unsupported(o.name, "two symbol tables")
+		default:
+			var err error
+			if table, err = o.file.File.Symbols(s, maxString); err != nil {
+				return damaged(o.name, err)
+			}
+			o.strings = string(o.bytes(&o.file.Sections[s.Link]))
+		}
+	}
+	o.symbols = make([]elf64.Symbol, table.Len())
+	for i, y := range table.All() {
+		o.symbols[i] = y
+	}
+	return nil
+}
+
+// checkSymbols sees to it that every symbol is of a kind that the rules cover.
+func (o *object) checkSymbols(*Options) error {
+	owners := make(map[uint32]bool)
+	for i := 1; i < len(o.symbols); i++ {
+		y := &o.symbols[i]
+		if int64(y.Section) >= int64(len(o.file.Sections)) {
+			return unsupported(o.name, "the symbol '%s' in section %#x", y.Name, y.Section)
+		}
+		s := &o.file.Sections[y.Section]
+		if !knownSymbol(y, s) {
+			return unsupported(o.name, "the symbol '%s' (binding %d, type %d, other %#x, in section %q)", y.Name, y.Binding, y.Type, y.Other, s.Name)
+		}
+		if y.Value > maxSize || y.Size > maxSize {
+			return unsupported(o.name, "the symbol '%s' of %d bytes at %#x", y.Name, y.Size, y.Value)
+		}
+		if y.Type == elf64.Function && y.Section != elf64.Undefined {
+			if owners[y.Section] {
+				return unsupported(o.name, "two functions in section %s", s.Name)
+			}
+			owners[y.Section] = true
+		}
+	}
+	return nil
+}
+
+// knownSymbol reports whether the rules cover a symbol in a section.
+func knownSymbol(y *elf64.Symbol, s *elf64.Section) bool {
+	if y.Binding > elf64.Weak {
+		return false
+	}
+	switch undefined := y.Section == elf64.Undefined; y.Type {
+	case elf64.SectionSymbol:
+		return !undefined
+	case elf64.Function:
+		return y.Other&^otherKernel == 0 && (undefined && y.Binding != elf64.Local || isText(s))
+	case elf64.Object:
+		return undefined && y.Binding == elf64.Weak && isReservedName(y.Name)
+	case typeData:
+		return y.Binding != elf64.Local && undefined && knownVariable(y.Other) || !undefined && holdsVariable(s, y.Other)
+	}
+	return isPlaceholder(y)
+}
+
+func knownVariable(other uint8) bool {
+	return other == otherGlobal || other == otherManaged || other == otherShared || other == otherConstant
+}
+
+// holdsVariable reports whether a section is the place for a kind of variable.
+func holdsVariable(s *elf64.Section, other uint8) bool {
+	switch other {
+	case otherGlobal, otherManaged:
+		return s.Type == typeGlobal || s.Type == typeInit
+	case otherShared:
+		return s.Type == typeShared
+	case otherConstant, otherHidden:
+		return isConstant(s.Type)
+	}
+	return false
+}
+
+// isPlaceholder reports whether a symbol is one of those without a name that
+// ptxas leaves, and which no output has.
+func isPlaceholder(y *elf64.Symbol) bool {
+	return y.Type == 0 && y.Name == "" && y.Section == elf64.Undefined && y.Binding == elf64.Local
+}
+
+// isReservedName reports whether a name is one of those that the tools
+// reserve, and refer to without a definition.
+func isReservedName(name string) bool {
+	return isUnifiedTable(name) || strings.HasPrefix(name, ".nv.reservedSmem.")
+}
+
+// isUnifiedTable reports whether a symbol is of the tables of functions and
+// data for programs of several architectures. Programs of one have none.
+func isUnifiedTable(name string) bool {
+	switch name {
+	case "__UDT_OFFSET", "__UFT_OFFSET", "__UFT_CANONICAL", "__UDT_CANONICAL", "__UFT", "__UDT", "__UFT_END", "__UDT_END":
+		return true
+	}
+	return false
+}
+
+// bytes gives the contents of a section, which lie in the file: checkSections
+// has seen to that.
+func (o *object) bytes(s *elf64.Section) []byte {
+	if occupiesOnly(s.Type) {
+		return nil
+	}
+	offset, length, err := o.file.Bytes(s)
+	if err != nil {
+		return nil
+	}
+	return o.data[offset : offset+length : offset+length]
+}
+
+// symbolAt gives what a symbol of the input is in the output.
+func (o *object) symbolAt(index uint32) (symbolID, error) {
+	if uint64(index) >= uint64(len(o.became)) || o.became[index] == noSymbol {
+		return noSymbol, damage(o.name, "reference to symbol %d of %d, which nothing is known of", index, len(o.became))
+	}
+	return o.became[index], nil
+}
+
+// lostSymbol reports whether a symbol is a function here whose definition
+// another one has won over.
+func (o *object) lostSymbol(index uint32) bool {
+	y := &o.symbols[index]
+	return y.Type == elf64.Function && o.lost[y.Section]
+}
+
+// stringAt gives the string at an offset of the table of names.
+func (o *object) stringAt(offset uint32) (string, error) {
+	if uint64(offset) >= uint64(len(o.strings)) {
+		return "", damage(o.name, "string at %#x of %#x", offset, len(o.strings))
+	}
+	rest := o.strings[offset:]
+	text, _, ended := strings.Cut(rest[:min(len(rest), maxPrototype)], "\x00")
+	if !ended {
+		return "", damage(o.name, "string at %#x does not end", offset)
+	}
+	return text, nil
+}
+
+// maxPrototype bounds the strings that prototypes are, because rows of a few
+// bytes name them.
+const maxPrototype = 1 << 16

@@ -1,0 +1,188 @@
+package device
+
+import (
+	"github.com/warpld/warpld/internal/object/elf64"
+)
+
+// placeSection brings a section of an input into the output section of the
+// same name and owner, after what is there already.
+func (l *linker) placeSection(o *object, index int) (placement, error) {
+	at := &o.placed[index]
+	if at.done {
+		return *at, nil
+	}
+	s := &o.file.Sections[index]
+	owner := noSection
+	if s.Flags&flagOwned != 0 {
+		if o.lost[s.Info] {
+			*at = placement{section: noSection, done: true}
+			return *at, nil
+		}
+		text := o.placed[s.Info]
+		if !text.done || !isText(&o.file.Sections[s.Info]) {
+			return *at, unsupported(o.name, "the section '%s', which belongs to no function", s.Name)
+		}
+		owner = text.section
+	}
+	id := l.findOrNew(section{name: s.Name, kind: s.Type, flags: s.Flags, align: s.Align, owner: owner}, true)
+	out := &l.sections[id]
+	if out.kind != s.Type || out.flags != s.Flags {
+		return *at, unsupported(o.name, "the section '%s', which is something else in another input", s.Name)
+	}
+	out.align = max(out.align, s.Align)
+	*at = placement{section: id, offset: alignUp(out.size, s.Align), done: true}
+	out.size = at.offset + s.Size
+	if out.size > maxSize {
+		return *at, unsupported(o.name, "the section '%s' of %d bytes", s.Name, out.size)
+	}
+	if data := o.bytes(s); len(data) > 0 {
+		out.pieces = append(out.pieces, piece{at.offset, data})
+	}
+	if s.Type == typeConstant0+3 {
+		l.constantPieces++
+	}
+	l.placeMirror(o, index, out)
+	return *at, nil
+}
+
+// mergeSections brings in the sections that no variable brought in: debug
+// information, constants without names, tables.
+func (l *linker) mergeSections(o *object) error {
+	for i := range o.file.Sections {
+		s := &o.file.Sections[i]
+		if s.Flags&flagMirror != 0 || s.Type == typeConstant0 && l.mirrors() {
+			continue
+		}
+		switch s.Type {
+		case typeNull, typeSymtab, typeStrtab, typeNote, typeInfo, typeCallGraph, typePrototype, typeRel, typeRela:
+			continue
+		case typeCompat:
+			if err := l.mergeCompat(o, s); err != nil {
+				return err
+			}
+			continue
+		}
+		if o.lost[i] {
+			continue
+		}
+		if isText(s) && !o.placed[i].done {
+			return unsupported(o.name, "the section '%s', which holds no function", s.Name)
+		}
+		if _, err := l.placeSection(o, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mergeLateBanks puts the banks aside that come last.
+func (l *linker) mergeLateBanks(o *object) error {
+	if !l.mirrors() {
+		return nil
+	}
+	for i := range o.file.Sections {
+		if s := &o.file.Sections[i]; s.Type == typeConstant0 {
+			if err := l.mergeLateBank(o, s); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// mergeInfoSections makes sure that every function with attributes has a
+// section for them. Kernels have one already.
+func (l *linker) mergeInfoSections(o *object) error {
+	for i := range o.file.Sections {
+		s := &o.file.Sections[i]
+		if s.Type != typeInfo || s.Flags&flagOwned == 0 || o.lost[s.Info] {
+			continue
+		}
+		text := o.placed[s.Info]
+		if !text.done || !isText(&o.file.Sections[s.Info]) {
+			return unsupported(o.name, "the section '%s', which belongs to no function", s.Name)
+		}
+		id := l.infoSection(s.Name, text.section)
+		if l.symbols[l.sections[id].function].function.info != id {
+			return unsupported(o.name, "the section '%s' beside another one for the same function", s.Name)
+		}
+		o.placed[i] = placement{section: id, done: true}
+	}
+	return nil
+}
+
+func (l *linker) infoSection(name string, text sectionID) sectionID {
+	id := l.findOrNew(section{name: name, kind: typeInfo, flags: flagOwned, align: 4, owner: text}, false)
+	f := l.symbols[l.sections[text].function].function
+	if f.info == noSection {
+		f.info = id
+	}
+	return id
+}
+
+// newGeneratedSections adds the sections that the linker fills itself.
+func (l *linker) newGeneratedSections() {
+	l.callGraph = l.newSection(section{name: ".nv.callgraph", kind: typeCallGraph, align: 4, entry: 8, owner: noSection}, true)
+	l.prototypeSection = l.newSection(section{name: ".nv.prototype", kind: typePrototype, align: 4, entry: 8, owner: noSection}, true)
+}
+
+// relAction says how the driver treats relocations; it is the same in all
+// programs up to sm_90.
+var relAction = []byte{0x73, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x11, 0x25, 0, 0x05, 0x36}
+
+func (l *linker) newRelAction() {
+	if l.mirrors() {
+		return
+	}
+	id := l.newSection(section{name: ".nv.rel.action", kind: typeRelAction, align: 8, entry: 8, owner: noSection}, true)
+	l.sections[id].setData(relAction)
+}
+
+func (s *section) setData(data []byte) {
+	s.pieces, s.size = []piece{{data: data}}, uint64(len(data))
+}
+
+// classOf orders the sections in the file; those of a class stay in the order
+// of their creation.
+func classOf(s *section) int {
+	switch {
+	case isDebug(s.name):
+		return 0
+	case s.kind == typeNote:
+		return 1
+	case s.kind == typeInfo && s.owner == noSection:
+		return 2
+	case s.kind == typeCompat:
+		return 3
+	case s.kind == typeInfo:
+		return 4
+	case s.kind == typeCallGraph:
+		return 5
+	case s.kind == typePrototype:
+		return 6
+	case s.kind == typeRelAction:
+		return 7
+	case s.kind == typeRel || s.kind == typeRela:
+		return 8
+	case s.late:
+		return 13
+	case isConstant(s.kind):
+		return 9
+	case s.flags&flagExec != 0:
+		return 10
+	case s.kind == typeInit:
+		return 11
+	}
+	return 12 // without bytes
+}
+
+// fileType is the type of a section in an executable.
+func fileType(t elf64.SectionType) elf64.SectionType {
+	switch {
+	case occupiesOnly(t):
+		return typeNoBits
+	case t == typeInit || isConstant(t):
+		return typeProgBits
+	}
+	return t
+}

@@ -1,0 +1,363 @@
+package device
+
+import (
+	"slices"
+
+	"github.com/warpld/warpld/internal/object/elf64"
+)
+
+// A relocationKind is R_CUDA_*. The names say the width and the first bit of
+// the field in an instruction of 128 bits.
+type relocationKind uint32
+
+const (
+	reloc32        relocationKind = 1
+	reloc64        relocationKind = 2
+	relocGlobal64  relocationKind = 4
+	relocAbs32At32 relocationKind = 55
+	relocLow32     relocationKind = 56
+	relocHigh32    relocationKind = 57
+	relocCall47    relocationKind = 58
+	relocAbs16At32 relocationKind = 59
+	relocDescLow   relocationKind = 62
+	relocDescHigh  relocationKind = 63
+	relocConst19   relocationKind = 64 // in words, with the bank
+	relocConst21   relocationKind = 66 // in bytes, with the bank
+	relocYieldCode relocationKind = 68 // would make a YIELD a NOP; about no symbol
+	relocYieldPred relocationKind = 69
+	relocClear     relocationKind = 73 // clears the size of a removed function in .debug_frame
+	relocAbs24At40 relocationKind = 74
+	relocCall55    relocationKind = 75
+	relocUnified   relocationKind = 102 // those of unified tables are plain ones if there are none
+	relocUniLow    relocationKind = 112
+	relocUniHigh   relocationKind = 113
+	relocUniOffset relocationKind = 114 // the code is right without a table
+)
+
+// instruction is how many bytes a relocation in code may change.
+const instruction = 16
+
+// A relocation is a row of an input, about symbols of the output.
+type relocation struct {
+	offset uint64 // in the output section
+	kind   relocationKind
+	symbol symbolID
+	addend int64
+	rel    bool   // no addend: it is in the field
+	base   uint64 // for a section symbol: where the section of the input starts
+	lost   bool   // about a function here that another definition has won over
+}
+
+// mergeRelocations brings in the relocations of an input.
+func (l *linker) mergeRelocations(o *object) error {
+	for i := range o.file.Sections {
+		s := &o.file.Sections[i]
+		if s.Type != typeRel && s.Type != typeRela || l.noRows(o, s) || o.lost[s.Info] {
+			continue
+		}
+		at := o.placed[s.Info]
+		if !at.done {
+			return unsupported(o.name, "the relocations of section %d", s.Info)
+		}
+		if at.section == noSection {
+			continue
+		}
+		if err := l.mergeRows(o, s, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noRows reports whether a section of relocations is empty, and so is its
+// mirror.
+func (l *linker) noRows(o *object, s *elf64.Section) bool {
+	twin := o.twin(s.Name)
+	return s.Size == 0 && (twin == nil || twin.Size == 0)
+}
+
+// mergeRows brings in the rows of one section: offset u64, kind u32, symbol
+// u32 and, in RELA, an addend i64.
+func (l *linker) mergeRows(o *object, s *elf64.Section, at placement) error {
+	size := uint64(relSize)
+	if s.Type == typeRela {
+		size = relaSize
+	}
+	b := o.bytes(s)
+	if s.EntSize != size || uint64(len(b))%size != 0 {
+		return damage(o.name, "section %s of %d bytes in rows of %d", s.Name, len(b), s.EntSize)
+	}
+	id := l.findOrNew(section{name: s.Name, kind: s.Type, flags: flagOwned, align: 8, entry: size, owner: at.section}, false)
+	if l.sections[id].kind != s.Type {
+		return unsupported(o.name, "the section '%s', which is something else in another input", s.Name)
+	}
+	if err := l.mergeMirrorRows(o, s, id); err != nil {
+		return err
+	}
+	mirrored := o.twin(s.Name) != nil // then its rows decide about names
+	for first := true; len(b) > 0; b, first = b[size:], false {
+		r := relocation{offset: le.Uint64(b), kind: relocationKind(le.Uint32(b[8:])), rel: s.Type == typeRel}
+		if !r.rel {
+			r.addend = int64(le.Uint64(b[16:]))
+		}
+		index := le.Uint32(b[12:])
+		if index == 0 && (r.kind == relocYieldCode || r.kind == relocYieldPred) {
+			continue // the instruction stays as it is
+		}
+		if err := l.resolveRow(o, s, &r, index); err != nil {
+			return err
+		}
+		if !r.rel && r.addend == 0 && !first && !mirrored {
+			l.nameSecondKind(id)
+		}
+		r.offset += at.offset
+		out := &l.sections[id]
+		out.relocations = append(out.relocations, r)
+	}
+	return nil
+}
+
+// nameSecondKind enters the name that rows without an addend would have a
+// section of, where nvlink thinks of making one.
+func (l *linker) nameSecondKind(id sectionID) {
+	s := &l.sections[id]
+	if s.second {
+		return
+	}
+	s.second = true
+	name := ".rel" + s.name[len(".rela"):]
+	l.shstrtab.addSection(name, id)
+	l.strtab.addSection(name, id)
+}
+
+// resolveRow finds the symbol of a row and checks its place.
+func (l *linker) resolveRow(o *object, s *elf64.Section, r *relocation, index uint32) error {
+	target := &o.file.Sections[s.Info]
+	width := uint64(8)
+	if isText(target) {
+		width = instruction
+	} else if r.kind == reloc32 {
+		width = 4
+	}
+	if occupiesOnly(target.Type) || r.offset > target.Size || target.Size-r.offset < width {
+		return damage(o.name, "section %s: a relocation at %#x of %#x", s.Name, r.offset, target.Size)
+	}
+	return l.resolveSymbol(o, s, r, index)
+}
+
+// resolveSymbol finds the symbol of a row.
+func (l *linker) resolveSymbol(o *object, s *elf64.Section, r *relocation, index uint32) error {
+	if uint64(index) >= uint64(len(o.symbols)) {
+		return damage(o.name, "section %s: a relocation on symbol %d of %d", s.Name, index, len(o.symbols))
+	}
+	y := &o.symbols[index]
+	if y.Type == elf64.SectionSymbol {
+		at := o.placed[y.Section]
+		if !at.done || at.section == noSection {
+			return unsupported(o.name, "the relocation %d in '%s' on the section '%s'", r.kind, s.Name, y.Name)
+		}
+		r.symbol, r.base = l.sections[at.section].symbol, at.offset
+		if r.symbol == noSymbol {
+			return unsupported(o.name, "the relocation %d in '%s' on the section '%s'", r.kind, s.Name, y.Name)
+		}
+		return nil
+	}
+	r.symbol = o.became[index]
+	if r.symbol == noSymbol {
+		return unsupported(o.name, "the relocation %d in '%s' on the symbol '%s'", r.kind, s.Name, y.Name)
+	}
+	r.lost = o.lostSymbol(index)
+	return nil
+}
+
+// A patch is a change of the bytes of a section that a relocation asks for.
+type patch struct {
+	offset uint64
+	kind   relocationKind
+	value  uint64
+	addend int64
+	rel    bool
+	bank   uint8
+}
+
+// decideRelocations splits the relocations into those that the driver does,
+// which stay, and those whose values the link knows.
+func (l *linker) decideRelocations() error {
+	for i := range l.sections {
+		s := &l.sections[i]
+		if s.kind != typeRel && s.kind != typeRela || !s.live() {
+			continue
+		}
+		target := &l.sections[s.owner]
+		decide := l.decideInCode
+		if isDebug(target.name) {
+			decide = l.decideInDebug
+		}
+		kept := make([]relocation, 0, len(s.relocations))
+		for _, r := range slices.Backward(s.relocations) {
+			keep, err := decide(target, &r)
+			if err != nil {
+				return err
+			}
+			if keep {
+				kept = append(kept, r)
+			}
+		}
+		s.relocations = kept
+		s.size = uint64(len(kept)) * s.entry
+		if err := l.decideMirror(s); err != nil {
+			return err
+		}
+		s.dropped = len(kept) == 0 && (s.mirror == nil || len(s.mirror.relocations) == 0)
+	}
+	if l.mirrors() {
+		return l.rewriteFrames()
+	}
+	return nil
+}
+
+// decideInCode decides about a relocation in code or data.
+func (l *linker) decideInCode(target *section, r *relocation) (keep bool, err error) {
+	y := &l.symbols[r.symbol]
+	switch r.kind {
+	case relocUniOffset:
+		return false, nil
+	case relocUniLow:
+		r.kind = relocLow32
+	case relocUniHigh:
+		r.kind = relocHigh32
+	case relocUnified:
+		r.kind = reloc64
+	case relocAbs32At32, relocAbs16At32, relocConst19, relocConst21, relocAbs24At40:
+		return false, l.patchCode(target, r, y)
+	case reloc64, relocGlobal64, relocLow32, relocHigh32, relocCall47, relocCall55, relocDescLow, relocDescHigh:
+	default:
+		return false, unsupported("", "the relocation %d in '%s' on '%s'", r.kind, target.name, y.name)
+	}
+	if y.dead && y.function != nil {
+		return false, nil // a call that is never made, see markLive
+	}
+	if r.base != 0 || y.dead || y.hidden {
+		return false, unsupported("", "the relocation %d in '%s' on '%s', which is not in the output", r.kind, target.name, y.name)
+	}
+	return true, nil
+}
+
+// patchCode asks for the offset of a variable in its memory to be put into an
+// instruction.
+func (l *linker) patchCode(target *section, r *relocation, y *symbol) error {
+	p := patch{offset: r.offset, kind: r.kind, addend: r.addend, rel: r.rel}
+	switch {
+	case y.kind != typeData || target.flags&flagExec == 0:
+		return unsupported("", "the relocation %d in '%s' on '%s'", r.kind, target.name, y.name)
+	case y.isShared() && !y.defined():
+		for _, k := range l.reached.by[target.function] {
+			p.value = max(p.value, l.sections[l.symbols[k].function.shared].dynamic)
+		}
+	case y.isShared() && y.placed:
+		p.value = y.address
+	case isConstant(l.sections[y.section].kind):
+		s := &l.sections[y.section]
+		p.value, p.bank = y.value+s.moved, uint8(s.kind-typeConstant0)
+	default:
+		return unsupported("", "the relocation %d in '%s' on '%s'", r.kind, target.name, y.name)
+	}
+	target.patches = append(target.patches, p)
+	return nil
+}
+
+// decideInDebug decides about a relocation in debug information: what points
+// into other debug information, or at shared memory, is known now.
+func (l *linker) decideInDebug(target *section, r *relocation) (keep bool, err error) {
+	y := &l.symbols[r.symbol]
+	if r.kind == relocClear {
+		if !r.lost && y.dead {
+			target.patches = append(target.patches, patch{offset: r.offset, kind: relocClear})
+		}
+		return false, nil
+	}
+	if r.kind == relocGlobal64 && y.kind == typeData && !y.isShared() && !y.hidden {
+		return true, nil
+	}
+	if r.kind != reloc32 && r.kind != reloc64 {
+		return false, unsupported("", "the relocation %d in '%s' on '%s'", r.kind, target.name, y.name)
+	}
+	p := patch{offset: r.offset, kind: r.kind, addend: r.addend, rel: r.rel}
+	switch {
+	case y.isShared() && !y.defined():
+		p.value = ^uint64(0)
+	case y.isShared() && !y.placed:
+		return false, unsupported("", "debug information of '%s', a shared variable of a removed kernel", y.name)
+	case y.isShared():
+		p.value = y.address
+	case y.dead || r.lost && target.name != ".debug_info":
+		return false, nil
+	case y.kind == elf64.SectionSymbol && l.sections[y.section].flags&flagExec == 0:
+		p.value = r.base
+	case y.hidden || r.base != 0:
+		return false, unsupported("", "the relocation %d in '%s' on '%s', which is not in the output", r.kind, target.name, y.name)
+	default:
+		return true, nil
+	}
+	target.patches = append(target.patches, p)
+	return false, nil
+}
+
+// apply changes the bytes of a section. mergeRows has checked that they are
+// there.
+func (p *patch) apply(data []byte) {
+	b := data[p.offset:]
+	switch p.kind {
+	case relocClear:
+		clear(b[:8])
+	case reloc64:
+		p.setWord(b[:8])
+	case reloc32:
+		p.setWord(b[:4])
+	case relocAbs32At32:
+		p.setField(b, 32, 32)
+	case relocAbs16At32:
+		p.setField(b, 32, 16)
+	case relocAbs24At40:
+		p.setField(b, 40, 24)
+	case relocConst21:
+		p.setField(b, 38, 16)
+		setBits(b, 54, 5, uint64(p.bank))
+	case relocConst19:
+		value := uint64(p.addend)
+		if p.rel {
+			value = bits(b, 40, 14) * 4
+		}
+		setBits(b, 40, 14, (p.value+value)/4)
+		setBits(b, 54, 5, uint64(p.bank))
+	}
+}
+
+// setWord puts the value plus the addend into a word of data.
+func (p *patch) setWord(b []byte) {
+	var word [8]byte
+	copy(word[:], b)
+	if !p.rel {
+		le.PutUint64(word[:], uint64(p.addend))
+	}
+	le.PutUint64(word[:], le.Uint64(word[:])+p.value)
+	copy(b, word[:])
+}
+
+// setField puts the value plus the addend into a field of an instruction.
+func (p *patch) setField(b []byte, first, count uint) {
+	value := uint64(p.addend)
+	if p.rel {
+		value = bits(b, first, count)
+	}
+	setBits(b, first, count, p.value+value)
+}
+
+// bits reads a field in the lower half of an instruction, where all of them
+// are.
+func bits(b []byte, first, count uint) uint64 { return le.Uint64(b) >> first & (1<<count - 1) }
+
+func setBits(b []byte, first, count uint, value uint64) {
+	mask := uint64(1<<count-1) << first
+	le.PutUint64(b, le.Uint64(b)&^mask|value<<first&mask)
+}

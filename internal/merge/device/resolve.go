@@ -1,0 +1,328 @@
+package device
+
+import (
+	"fmt"
+
+	"github.com/warpld/warpld/internal/object/elf64"
+)
+
+// find gives the symbol that a name of an input stands for, if it exists
+// already. Local names stand for nothing but themselves.
+func (l *linker) find(y *elf64.Symbol) symbolID {
+	if y.Binding == elf64.Local {
+		return noSymbol
+	}
+	if id, ok := l.byName[y.Name]; ok {
+		return id
+	}
+	return noSymbol
+}
+
+// mergeFunctions resolves the functions of an input. The first weak
+// definition stays, a strong one replaces a weak one, two strong ones clash.
+func (l *linker) mergeFunctions(o *object) error {
+	for i := range o.symbols {
+		y := &o.symbols[i]
+		if y.Type != elf64.Function {
+			continue
+		}
+		old := l.find(y)
+		if err := l.checkKind(o, y, old); err != nil {
+			return err
+		}
+		switch {
+		case y.Section == elf64.Undefined:
+			o.became[i] = l.referToFunction(o, y, old)
+		case old == noSymbol || !l.symbols[old].defined():
+			o.became[i] = l.defineFunction(o, y, old)
+			if l.mirrors() {
+				f := &l.symbols[o.became[i]]
+				f.mirrorSize = o.mirrorSizes[i]
+				if err := l.mirrorText(o, &o.file.Sections[y.Section], &l.sections[f.section]); err != nil {
+					return err
+				}
+			}
+		case y.Binding == elf64.Weak:
+			o.became[i] = old
+			o.lost[y.Section] = true
+		case l.symbols[old].weak:
+			if l.options.Arch.Number >= 90 {
+				return unsupported(o.name, "how to replace the weak function '%s' of '%s'", y.Name, l.symbols[old].from)
+			}
+			if l.replaced++; l.replaced > maxReplaced {
+				return unsupported(o.name, "%d weak functions that are replaced", l.replaced)
+			}
+			l.replaceFunction(o, y, old)
+			o.became[i] = old
+		default:
+			o.became[i] = old
+			o.lost[y.Section] = true
+			l.duplicate(o, y, old)
+		}
+	}
+	return nil
+}
+
+// maxReplaced bounds the replaced functions, each of which costs a search.
+const maxReplaced = 1 << 12
+
+// checkKind refuses what no rule covers: one name for a function and a
+// variable, or for two kinds of variable.
+func (l *linker) checkKind(o *object, y *elf64.Symbol, old symbolID) error {
+	if old == noSymbol {
+		return nil
+	}
+	if was := &l.symbols[old]; was.kind != y.Type || y.Type == typeData && was.other != y.Other {
+		return unsupported(o.name, "the symbol '%s', which is something else in '%s'", y.Name, was.from)
+	}
+	return nil
+}
+
+// checkSize compares the size of a variable with the first one that an input
+// specified; an array of unknown size has none.
+func (l *linker) checkSize(o *object, y *elf64.Symbol, old symbolID) error {
+	if old == noSymbol || y.Type != typeData {
+		return nil
+	}
+	was := &l.symbols[old]
+	if was.size == 0 || y.Size == 0 || was.size == y.Size {
+		return nil
+	}
+	if y.Binding == elf64.Weak || was.weak {
+		return unsupported(o.name, "the weak variable '%s' of another size than in '%s'", y.Name, was.from)
+	}
+	notes := []string{fmt.Sprintf("the sizes are %d and %d bytes", was.size, y.Size)}
+	l.clash("size-mismatch", o, y.Name, notes, "Size doesn't match for '%s' in '%s', first specified in '%s'", y.Name, o.name, was.from)
+	return nil
+}
+
+// referToFunction gives the symbol for a function that is defined elsewhere.
+// It keeps its place among the global ones when a definition comes.
+func (l *linker) referToFunction(o *object, y *elf64.Symbol, old symbolID) symbolID {
+	if old != noSymbol {
+		return old
+	}
+	id := l.newSymbol(symbol{name: y.Name, binding: y.Binding, kind: y.Type, other: y.Other, section: noSection,
+		global: true, from: o.name, function: newFunction()})
+	l.byName[y.Name] = id
+	return id
+}
+
+func newFunction() *function {
+	return &function{prototype: noPrototype, info: noSection, shared: noSection}
+}
+
+// defineFunction adds a function, its text and, for a kernel, the sections
+// that every kernel has.
+func (l *linker) defineFunction(o *object, y *elf64.Symbol, old symbolID) symbolID {
+	id := old
+	if id == noSymbol {
+		id = l.newDefined(symbol{name: y.Name, binding: y.Binding, kind: y.Type, section: noSection, function: newFunction()})
+	}
+	s := &o.file.Sections[y.Section]
+	text := l.newSection(section{name: s.Name, kind: s.Type, flags: s.Flags, align: s.Align, owner: noSection}, true)
+	l.sections[text].function = id
+	f := &l.symbols[id]
+	f.other, f.value, f.section = y.Other, y.Value, text
+	if l.options.Toolkit >= toolkit134 {
+		f.binding = y.Binding // before, it was that of the first reference
+	}
+	l.setText(o, y, f)
+	if kernel := f.function; y.Other&otherKernel != 0 {
+		l.infoSection(".nv.info."+y.Name, text)
+		kernel.shared = l.findOrNew(section{name: ".nv.shared." + y.Name, kind: typeShared,
+			flags: flagAlloc | flagWrite | flagOwned, align: 1, owner: text}, true)
+	}
+	return id
+}
+
+// newDefined adds a symbol with a definition: to the global ones, or with its
+// name to the local ones. Before 13.4 weak symbols stood among the local ones.
+func (l *linker) newDefined(y symbol) (id symbolID) {
+	y.global = y.binding == elf64.Global || y.binding == elf64.Weak && l.options.Toolkit >= toolkit134
+	if y.global {
+		id = l.newSymbol(y)
+	} else {
+		id = l.newLocal(y)
+	}
+	if y.binding != elf64.Local {
+		l.byName[y.name] = id
+	}
+	return id
+}
+
+// setText gives a function the code of an input.
+func (l *linker) setText(o *object, y *elf64.Symbol, f *symbol) {
+	s := &o.file.Sections[y.Section]
+	text := &l.sections[f.section]
+	data := o.bytes(s)
+	text.pieces, text.size = []piece{{data: data}}, uint64(len(data))
+	text.registers = s.Info & 0xff000000
+	text.align = max(text.align, s.Align)
+	f.size, f.weak, f.from, f.origin = y.Size, y.Binding == elf64.Weak, o.name, o.name
+	o.placed[y.Section] = placement{section: f.section, done: true}
+}
+
+// replaceFunction puts a strong definition into the place of a weak one: the
+// symbol, the section and their places stay, all that the weak one said goes.
+func (l *linker) replaceFunction(o *object, y *elf64.Symbol, id symbolID) {
+	f := &l.symbols[id]
+	l.setText(o, y, f)
+	f.binding = elf64.Global
+	f.function.calls, f.function.indirect, f.function.potential = nil, nil, nil
+	l.sections[l.info].attributes.forget(id)
+	for _, kind := range []string{".rel", ".rela"} {
+		if id, ok := l.byOwner[sectionKey{kind + l.sections[f.section].name, f.section}]; ok {
+			l.sections[id].relocations = nil
+		}
+	}
+	if f.function.info != noSection {
+		l.sections[f.function.info].attributes = attributeList{}
+	}
+}
+
+// mergeVariables resolves all symbols that are neither functions nor
+// sections. A section comes in as a whole when the first of its variables
+// is met.
+func (l *linker) mergeVariables(o *object) error {
+	for i := 1; i < len(o.symbols); i++ {
+		y := &o.symbols[i]
+		if y.Type == elf64.Function || y.Type == elf64.SectionSymbol || isPlaceholder(y) {
+			continue
+		}
+		old := l.find(y)
+		if err := l.checkKind(o, y, old); err != nil {
+			return err
+		}
+		if err := l.checkSize(o, y, old); err != nil {
+			return err
+		}
+		switch {
+		case y.Section == elf64.Undefined:
+			o.became[i] = l.referToVariable(o, y, old)
+		case old == noSymbol || !l.symbols[old].defined():
+			id, err := l.defineVariable(o, y, old)
+			if err != nil {
+				return err
+			}
+			o.became[i] = id
+		case y.Binding == elf64.Weak:
+			o.became[i] = old
+		case l.symbols[old].weak:
+			if err := l.replaceVariable(o, y, old); err != nil {
+				return err
+			}
+			o.became[i] = old
+		default:
+			o.became[i] = old
+			l.duplicate(o, y, old)
+		}
+	}
+	return nil
+}
+
+// referToVariable gives the symbol for a variable that is defined elsewhere,
+// or for dynamic shared memory, which is defined nowhere.
+func (l *linker) referToVariable(o *object, y *elf64.Symbol, old symbolID) symbolID {
+	if y.Other == otherShared {
+		l.findOrNew(section{name: ".nv_debug.shared", kind: typeShared, flags: flagAlloc | flagWrite, align: 1, owner: noSection}, true)
+	}
+	if old != noSymbol {
+		return old
+	}
+	id := l.newSymbol(symbol{name: y.Name, binding: elf64.Global, kind: y.Type, other: y.Other, section: noSection,
+		value: y.Value, size: y.Size, global: true, from: o.name})
+	l.byName[y.Name] = id
+	if y.Other == otherShared {
+		l.shared = append(l.shared, id)
+	}
+	return id
+}
+
+// defineVariable adds a variable. There is none when its section belongs to a
+// function that lost.
+func (l *linker) defineVariable(o *object, y *elf64.Symbol, old symbolID) (symbolID, error) {
+	at, err := l.placeSection(o, int(y.Section))
+	if err != nil || at.section == noSection {
+		return noSymbol, err
+	}
+	if y.Other == otherShared && l.sections[at.section].owner != noSection {
+		// This name stays even if the kernel is removed.
+		l.shstrtab.add(l.sections[at.section].name)
+		l.strtab.add(l.sections[at.section].name)
+	}
+	id := old
+	if id == noSymbol {
+		id = l.newVariable(symbol{name: y.Name, binding: y.Binding, kind: y.Type, other: y.Other, section: noSection})
+	}
+	v := &l.symbols[id]
+	if y.Other == otherShared {
+		v.align = y.Value // shared variables are placed at the end; until then the value is the alignment
+		if old == noSymbol {
+			l.shared = append(l.shared, id)
+		}
+	}
+	v.section, v.value, v.size, v.weak = at.section, at.offset+y.Value, y.Size, y.Binding == elf64.Weak
+	v.origin = o.name
+	if l.options.Toolkit >= toolkit134 {
+		v.binding = y.Binding
+	}
+	if v.from == "" {
+		v.from = o.name
+	}
+	return id, nil
+}
+
+// newVariable adds a variable where it belongs. Local shared variables and
+// what is hidden are in no table.
+func (l *linker) newVariable(y symbol) symbolID {
+	if y.binding == elf64.Global || y.other != otherHidden && y.other != otherShared {
+		return l.newDefined(y)
+	}
+	y.hidden = true
+	id := l.newSymbol(y)
+	if y.binding != elf64.Local {
+		l.byName[y.name] = id
+	}
+	return id
+}
+
+// replaceVariable makes a strong definition take the place of a weak one,
+// whose bytes stay where they are.
+func (l *linker) replaceVariable(o *object, y *elf64.Symbol, id symbolID) error {
+	at, err := l.placeSection(o, int(y.Section))
+	if err != nil {
+		return err
+	}
+	if at.section == noSection {
+		return unsupported(o.name, "the variable '%s' of a function that another definition replaces", y.Name)
+	}
+	v := &l.symbols[id]
+	v.section, v.value, v.size, v.binding, v.weak = at.section, at.offset+y.Value, y.Size, elf64.Global, false
+	v.origin = o.name
+	return nil
+}
+
+// wantsRuntime reports whether the device runtime takes part when it is met:
+// if something before it is not defined yet, or the options say so, but not
+// as the first input.
+func (l *linker) wantsRuntime(any bool) bool {
+	if any && l.options.KeepSystemLibraries {
+		return true
+	}
+	for id := range l.symbols {
+		if l.symbols[id].unresolved() {
+			return true
+		}
+	}
+	return false
+}
+
+// unresolved reports whether a symbol has no definition and needs one: the
+// driver defines system calls, and dynamic shared memory has none.
+func (y *symbol) unresolved() bool {
+	if y.defined() {
+		return false
+	}
+	return y.kind == typeData && y.other != otherShared || y.kind == elf64.Function && !isSystemCall(y.name)
+}

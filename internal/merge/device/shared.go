@@ -1,0 +1,270 @@
+package device
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Sizes of shared memory.
+const (
+	maxShared      = 0xc000 // of a kernel, without what it asks for at launch
+	dynamicAlign   = 16
+	maxColours     = 1 << 12 // more variables than fit into the memory
+	reservedShared = 1024    // by the system from sm_90 on; variables don't move
+)
+
+// A sharedLayout gives shared variables their offsets. Until then a variable
+// has only a size and an alignment, like a common symbol.
+type sharedLayout struct {
+	*linker
+	users   map[symbolID]map[symbolID]bool // kernels that reach a use of the variable
+	dynamic map[symbolID]bool              // kernels that reach a use of dynamic memory
+	// common are the variables of device functions, the largest first.
+	common  []symbolID
+	colours []colour
+	own     map[symbolID][]symbolID // by kernel: its variables, then the common ones that it alone uses
+	// anyDynamic: some input names dynamic memory.
+	anyDynamic bool
+}
+
+// A colour is a place for variables of which no kernel uses two, so that one
+// offset holds in all kernels.
+type colour struct {
+	variables []symbolID
+	users     map[symbolID]bool
+}
+
+func (l *linker) layOutShared() error {
+	s := &sharedLayout{linker: l, users: map[symbolID]map[symbolID]bool{}, dynamic: map[symbolID]bool{}}
+	s.findUsers()
+	s.findCommon()
+	s.findOwn()
+	s.colour()
+	if len(s.colours) > maxColours {
+		return unsupported("", "%d shared variables that kernels have in common", len(s.colours))
+	}
+	end := s.placeColours()
+	if s.options.Toolkit >= toolkit134 {
+		s.alignCommon()
+	}
+	for _, k := range l.reached.kernels {
+		s.layOutKernel(k, end)
+	}
+	s.finishCommon()
+	return nil
+}
+
+// findUsers finds the kernels that reach a relocation on each variable.
+func (s *sharedLayout) findUsers() {
+	for _, id := range s.shared {
+		s.users[id] = map[symbolID]bool{}
+		s.anyDynamic = s.anyDynamic || !s.symbols[id].defined()
+	}
+	for i := range s.sections {
+		out := &s.sections[i]
+		if out.function == noSymbol || len(out.relocations) == 0 {
+			continue
+		}
+		for _, r := range out.relocations {
+			if !s.symbols[r.symbol].isShared() {
+				continue
+			}
+			for _, k := range s.reached.by[out.function] {
+				if s.symbols[r.symbol].defined() {
+					s.users[r.symbol][k] = true
+				} else {
+					s.dynamic[k] = true
+				}
+			}
+		}
+	}
+}
+
+// ownedByKernel reports whether a variable is in the section of a kernel.
+func (s *sharedLayout) ownedByKernel(id symbolID) bool {
+	y := &s.symbols[id]
+	return y.defined() && s.sections[y.section].owner != noSection
+}
+
+func (s *sharedLayout) findCommon() {
+	for i := len(s.shared) - 1; i >= 0; i-- {
+		if !s.ownedByKernel(s.shared[i]) {
+			s.common = append(s.common, s.shared[i])
+		}
+	}
+	s.common = listSort(s.common, func(p, q symbolID) bool { return s.symbols[p].size >= s.symbols[q].size })
+}
+
+// colour shares places among the variables that do not belong to one kernel
+// alone: each gets the first place where it is in nobody's way.
+func (s *sharedLayout) colour() {
+	for _, id := range s.common {
+		if users := s.users[id]; s.symbols[id].defined() && len(users) != 1 && len(s.colours) <= maxColours {
+			s.colours = addColour(s.colours, id, users)
+		}
+	}
+}
+
+func addColour(colours []colour, id symbolID, users map[symbolID]bool) []colour {
+	for i := range colours {
+		if c := &colours[i]; !overlap(users, c.users) {
+			c.variables = append(c.variables, id)
+			for k := range users {
+				c.users[k] = true
+			}
+			return colours
+		}
+	}
+	c := colour{variables: []symbolID{id}, users: map[symbolID]bool{}}
+	for k := range users {
+		c.users[k] = true
+	}
+	return append(colours, c)
+}
+
+func overlap(a, b map[symbolID]bool) bool {
+	for k := range a {
+		if b[k] {
+			return true
+		}
+	}
+	return false
+}
+
+// placeColours lays the colours out one after the other, and gives for every
+// kernel where the last one that it uses ends.
+func (s *sharedLayout) placeColours() map[symbolID]uint64 {
+	ends, end := map[symbolID]uint64{}, uint64(0)
+	for _, c := range s.colours {
+		var align, size uint64
+		for _, id := range c.variables {
+			align, size = max(align, s.symbols[id].align), max(size, s.symbols[id].size)
+		}
+		at := alignUp(end, align)
+		end = at + size
+		for _, id := range c.variables {
+			y := &s.symbols[id]
+			y.placed, y.address = true, at
+			for k := range s.users[id] {
+				ends[k] = max(ends[k], at+y.size)
+			}
+		}
+	}
+	return ends
+}
+
+// layOutKernel places the variables that only this kernel uses after the
+// common ones: the largest alignment first, then the smallest size.
+func (s *sharedLayout) layOutKernel(k symbolID, ends map[symbolID]uint64) {
+	out := &s.sections[s.symbols[k].function.shared]
+	end := ends[k]
+	if len(s.colours) > 0 {
+		out.align = max(out.align, s.commonSection().align)
+	}
+	for _, id := range s.own[k] {
+		y := &s.symbols[id]
+		out.align = max(out.align, y.align)
+		y.placed, y.address = true, alignUp(end, y.align)
+		end = y.address + y.size
+	}
+	if s.dynamic[k] {
+		end, out.align = alignUp(end, dynamicAlign), max(out.align, dynamicAlign)
+	}
+	out.size, out.dynamic = end, end
+	if s.mirrors() && end == 0 {
+		s.symbols[out.symbol].dead = true
+	}
+	out.dropped = end == 0 && !(s.anyDynamic && out.align >= dynamicAlign)
+	if s.options.Arch.Number >= 90 && !out.dropped {
+		out.size += reservedShared
+	}
+	if out.size == 0 {
+		s.symbols[out.symbol].dead = true
+	}
+	if end > maxShared {
+		s.fail("too-much-shared", &s.symbols[k], fmt.Sprintf("Entry function '%s' uses too much shared data (%#x bytes, %#x max)", s.symbols[k].name, end, maxShared))
+	}
+}
+
+// findOwn finds the variables that are to be placed for one kernel only.
+func (s *sharedLayout) findOwn() {
+	s.own = map[symbolID][]symbolID{}
+	for _, id := range s.shared {
+		if s.ownedByKernel(id) {
+			k := s.sections[s.symbols[id].section].function
+			s.own[k] = append(s.own[k], id)
+		}
+	}
+	for _, id := range s.common {
+		if users := s.users[id]; len(users) == 1 {
+			for k := range users {
+				s.own[k] = append(s.own[k], id)
+			}
+		}
+	}
+	for k, own := range s.own {
+		slices.Reverse(own)
+		s.own[k] = listSort(own, func(p, q symbolID) bool {
+			a, b := &s.symbols[p], &s.symbols[q]
+			return a.align > b.align || a.align == b.align && a.size < b.size
+		})
+	}
+}
+
+// commonSection is the one that the variables of device functions came in.
+func (s *sharedLayout) commonSection() *section {
+	if id, ok := s.byOwner[sectionKey{".nv_debug.shared", noSection}]; ok {
+		return &s.sections[id]
+	}
+	return nil
+}
+
+// alignCommon makes the common section fit for dynamic memory. Since 13.4 that
+// comes before the kernels are aligned to it.
+func (s *sharedLayout) alignCommon() {
+	if out := s.commonSection(); out != nil && s.anyDynamic {
+		out.align = max(out.align, dynamicAlign)
+	}
+}
+
+// finishCommon empties the section of the common variables, which now belong
+// to the kernels. It stays only for the sake of dynamic memory.
+func (s *sharedLayout) finishCommon() {
+	out := s.commonSection()
+	if out == nil {
+		return
+	}
+	s.alignCommon()
+	out.size, out.dropped = 0, !s.anyDynamic
+	if s.mirrors() {
+		out.size = reservedShared
+	}
+	s.symbols[out.symbol].dead = true
+}
+
+// listSort is nvlink's sort of linked lists: elements are dealt to two stacks
+// in turn, both are sorted, and merged. It is not stable, so the order of
+// equal elements follows from exactly this.
+func listSort(list []symbolID, before func(p, q symbolID) bool) []symbolID {
+	if len(list) < 2 {
+		return list
+	}
+	var p, q []symbolID
+	for i := len(list) - 1; i >= 0; i-- {
+		if (len(list)-i)%2 == 1 {
+			q = append(q, list[i])
+		} else {
+			p = append(p, list[i])
+		}
+	}
+	p, q = listSort(p, before), listSort(q, before)
+	out := make([]symbolID, 0, len(list))
+	for len(p) > 0 && len(q) > 0 {
+		if before(p[0], q[0]) {
+			out, p = append(out, p[0]), p[1:]
+		} else {
+			out, q = append(out, q[0]), q[1:]
+		}
+	}
+	return append(append(out, p...), q...)
+}

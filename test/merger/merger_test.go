@@ -1,0 +1,395 @@
+//go:build realtools
+
+// Package merger holds the merger against the toolkit's nvlink: the same
+// cubins are linked by both, and all that a caller sees must be the same.
+package merger
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/warpld/warpld/internal/merge/device"
+	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/object/arch"
+	"github.com/warpld/warpld/internal/object/cubin"
+	"github.com/warpld/warpld/internal/object/fatbin"
+	"github.com/warpld/warpld/internal/object/hostelf"
+	"github.com/warpld/warpld/test/kit"
+)
+
+// archs are the targets. WARPLD_TEST_MERGER_ARCHS names others.
+var archs = []string{"sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"}
+
+// randomLinks is how many random programs are linked for every target, unless
+// WARPLD_TEST_MERGER_RANDOM says otherwise.
+const randomLinks = 60
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	fmt.Print(counted.table())
+	os.Exit(code)
+}
+
+func forEachSetting(t *testing.T, do func(t *testing.T, s setting)) {
+	list := archs
+	if text := os.Getenv("WARPLD_TEST_MERGER_ARCHS"); text != "" {
+		list = strings.Split(text, ",")
+	}
+	for _, tk := range kit.Toolkits(t) {
+		for _, a := range list {
+			t.Run(tk.Release()+"/"+a, func(t *testing.T) { do(t, setting{tk, a}) })
+		}
+	}
+}
+
+// A program is the names of its cubins, and options that both linkers get.
+type program struct {
+	names   []string
+	options []string
+	// launched are the kernels that the host code of a cubin launches; nil: the
+	// cubins come by themselves.
+	launched map[string][]string
+}
+
+func (p program) String() string {
+	text := strings.Join(append(slices.Clone(p.names), p.options...), "+")
+	if p.launched != nil {
+		text += fmt.Sprint(p.launched)
+	}
+	return text
+}
+
+// file is the name under which a linker sees a cubin.
+func (p program) file(name string) string {
+	if p.launched != nil {
+		return name + ".o"
+	}
+	return name + ".cubin"
+}
+
+// A linked is what a link left: as nvlink's, or a reason to leave it to nvlink.
+type linked struct {
+	kit.Result
+	reason string
+}
+
+// nvlink links with the toolkit's own.
+func (s setting) nvlink(t *testing.T, p program, built map[string]string) kit.Result {
+	t.Helper()
+	dir := t.TempDir()
+	args := append([]string{"-arch=" + s.arch}, p.options...)
+	for _, name := range p.names {
+		path := filepath.Join(dir, p.file(name))
+		file := built[name]
+		if p.launched != nil {
+			file = s.writeObject(t, built[name], p.launched[name])
+		}
+		if err := os.Symlink(file, path); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, p.file(name))
+	}
+	r, err := s.tk.Nvlink().Run(kit.Job{Dir: dir, Args: append(args, "-o", "out")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// writeObject makes a host object that carries a cubin and launches kernels.
+// Names of static kernels are those that say so.
+func (s setting) writeObject(t *testing.T, code string, launched []string) string {
+	t.Helper()
+	data, err := os.ReadFile(code)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, _ := arch.Parse(s.arch)
+	var refs hostelf.HostRefs
+	refs.Kernels.External, refs.Kernels.Internal = byLinkage(launched)
+	path := filepath.Join(t.TempDir(), "host.o")
+	if err := os.WriteFile(path, hostelf.Carry(fatbin.Stored(data, target), "_id", &refs), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// byLinkage splits patterns as nvcc does.
+func byLinkage(launched []string) (external, internal []string) {
+	for _, p := range launched {
+		if strings.HasPrefix(p, "__nv_static_") {
+			internal = append(internal, p)
+		} else {
+			external = append(external, p)
+		}
+	}
+	return external, internal
+}
+
+var versionText = regexp.MustCompile(`(?m)^(Cuda compilation tools.*)\n(Build .*)$`)
+
+// record is what nvlink writes about itself.
+func (s setting) record(t *testing.T, p program) cubin.Tool {
+	t.Helper()
+	text, err := exec.Command(s.tk.Tool("nvlink"), "--version").Output()
+	m := versionText.FindStringSubmatch(string(text))
+	if err != nil || m == nil {
+		t.Fatalf("nvlink --version: %v", err)
+	}
+	options := "-arch " + s.arch + " "
+	for _, o := range p.options {
+		name, value, _ := strings.Cut(o, "=")
+		options += name + " " + value + " "
+	}
+	return cubin.Tool{Name: "nvlink", Version: m[1], Build: m[2], Options: options}
+}
+
+// own links with our merger.
+func (s setting) own(t *testing.T, p program, built map[string]string) linked {
+	t.Helper()
+	target, ok := arch.Parse(s.arch)
+	if !ok {
+		t.Fatalf("no target %s", s.arch)
+	}
+	release, err := strconv.Atoi(strings.Replace(s.tk.Release(), ".", "", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := device.Options{Arch: target, Toolkit: release, Record: s.record(t, p), Exact: true}
+	for _, o := range p.options {
+		setOption(t, &options, o)
+	}
+	var inputs []device.Input
+	for _, name := range p.names {
+		data, err := os.ReadFile(built[name])
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := device.Input{Name: p.file(name), Cubin: data}
+		if p.launched != nil {
+			in.Host = device.HostKnown
+			in.LaunchedExternal, in.LaunchedInternal = byLinkage(p.launched[name])
+		}
+		inputs = append(inputs, in)
+	}
+	return result(device.Merge(inputs, options))
+}
+
+func setOption(t *testing.T, options *device.Options, text string) {
+	t.Helper()
+	name, value, _ := strings.Cut(text, "=")
+	switch name {
+	case "-kernels-used":
+		options.KernelsUsed = strings.Split(value, ",")
+	case "-variables-used":
+		options.VariablesUsed = strings.Split(value, ",")
+	case "-ignore-host-info":
+		options.IgnoreHostInfo = true
+	default:
+		t.Fatalf("the test does not know the option %s", text)
+	}
+}
+
+// result turns what the merger returns into what a process would leave.
+func result(out *device.Output, err error) linked {
+	var u *device.Unsupported
+	if errors.As(err, &u) {
+		return linked{reason: u.What}
+	}
+	log := message.NewLog(&strings.Builder{}, message.Style{})
+	r := linked{Result: kit.Result{Files: map[string][]byte{}}}
+	if out != nil {
+		for _, m := range out.Messages {
+			log.Report(m)
+		}
+		r.Files["out"] = out.Cubin
+	}
+	log.Fail(err)
+	for _, m := range log.Messages() {
+		r.Stderr += message.Style{}.Render(m)
+	}
+	r.Exit = log.ExitCode()
+	return r
+}
+
+// compare links a program with both.
+func (s setting) compare(t *testing.T, p program, built map[string]string) {
+	t.Helper()
+	want, got := s.nvlink(t, p, built), s.own(t, p, built)
+	if got.reason != "" {
+		counted.add(s, "left to nvlink: "+got.reason)
+		return
+	}
+	differences := kit.Differences(want, got.Result)
+	if len(differences) > 0 {
+		counted.add(s, "different")
+		t.Errorf("%s:\n%s", p, strings.Join(differences, "\n"))
+		if dir := os.Getenv("WARPLD_TEST_MERGER_KEEP"); dir != "" {
+			keep(t, dir, s.arch+"."+p.String(), want.Files["out"], got.Files["out"])
+		}
+		return
+	}
+	if want.Exit != 0 {
+		counted.add(s, "refused by both")
+		return
+	}
+	counted.add(s, "equal")
+}
+
+// keep leaves what differs in a folder, to be looked at.
+func keep(t *testing.T, dir, name string, want, got []byte) {
+	t.Helper()
+	for suffix, data := range map[string][]byte{".want": want, ".got": got} {
+		if err := os.WriteFile(filepath.Join(dir, name+suffix), data, 0o644); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestPrograms links every source by itself, the programs that are meant to
+// be programs, and random ones.
+func TestPrograms(t *testing.T) {
+	forEachSetting(t, func(t *testing.T, s setting) {
+		built := s.buildAll(t, names(t))
+		for _, p := range append(singles(t), programs()...) {
+			t.Run(p.String(), func(t *testing.T) { s.compare(t, p, built) })
+		}
+	})
+}
+
+// randomCount is how many random programs there are.
+func randomCount(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv("WARPLD_TEST_MERGER_RANDOM")
+	if text == "" {
+		return randomLinks
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// randomProgram is one of two to five cubins.
+func randomProgram(r *rand.Rand, all []string) program {
+	list := slices.Clone(all)
+	r.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	return program{names: list[:2+r.IntN(4)]}
+}
+
+func TestRandomPrograms(t *testing.T) {
+	forEachSetting(t, func(t *testing.T, s setting) {
+		all := names(t)
+		built := s.buildAll(t, all)
+		r := rand.New(rand.NewPCG(7, 7))
+		for range randomCount(t) {
+			p := randomProgram(r, all)
+			t.Run(p.String(), func(t *testing.T) { s.compare(t, p, built) })
+		}
+	})
+}
+
+// names are those of all cubins: the sources, and some of them in variants.
+func names(t *testing.T) []string {
+	list := slices.Sorted(maps.Keys(sources(t)))
+	for _, variant := range []string{"li", "g"} {
+		for _, name := range []string{"a", "b", "w1", "w2", "r1_calls", "r2_def", "r4_virt"} {
+			list = append(list, variant+"."+name)
+		}
+	}
+	return list
+}
+
+func singles(t *testing.T) []program {
+	var list []program
+	for _, name := range names(t) {
+		list = append(list, program{names: []string{name}})
+	}
+	return list
+}
+
+func programs() []program {
+	var list []program
+	for _, line := range strings.Split(strings.TrimSpace(together), "\n") {
+		list = append(list, program{names: strings.Fields(line)})
+	}
+	return list
+}
+
+// together are sets of cubins that make programs, or that clash.
+const together = `
+a b
+b a
+r1_calls r2_def
+r2_def r1_calls
+w1 w2
+w2 w1
+lay1 lay2
+lay2 lay1
+ind ind2
+ind2 ind
+many1 many2
+many2 many1
+bigsm bigsm2
+hostref a b
+r3_printf r4_virt r5_shared
+r4_virt r3_printf
+r8_math w1 w2
+r5_shared w1 w2
+r1_calls a b r2_def
+c2a c2b
+c2b c2a
+sh1 sh2
+sh2 sh1
+ind3 ind
+sh3 sh4
+sh4 sh3
+ex2 ex3
+ex3 ex2
+ex2 ex3 ex1
+li.a li.b
+li.b li.a
+li.w1 li.w2
+li.r1_calls li.r2_def
+li.a b
+a li.b
+li.r4_virt li.a li.b
+g.a g.b
+g.b g.a
+g.w1 g.w2
+g.r1_calls g.r2_def
+g.a b
+g.r4_virt g.a g.b
+wk1 wk2
+wk2 wk1
+wk3 wk1
+wk3 wk1 wk2
+wk1 wk4
+wk4 wk1
+wk3 wk4
+wk4 wk2 wk3
+wk1 wk3
+fp1 fp2
+fp2 fp1
+dynonly fp1
+dynonly sh6
+c2c c2d
+c2d c2c
+ind ind2 ind3
+size1 size2
+size2 size1
+size1 size3
+size3 size1
+size3 size2 size1
+`

@@ -1,0 +1,88 @@
+//go:build realtools
+
+package merger
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/warpld/warpld/internal/object/cubin"
+)
+
+// kernels are those of a cubin.
+func kernels(t *testing.T, path string) []string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := cubin.Open(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := f.Kernels()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// some are a random part of a list.
+func some(r *rand.Rand, list []string) []string {
+	var chosen []string
+	for _, x := range list {
+		if r.IntN(2) == 0 {
+			chosen = append(chosen, x)
+		}
+	}
+	return chosen
+}
+
+// TestRemoval links programs of which some kernels are not used, by the
+// options and by host references.
+func TestRemoval(t *testing.T) {
+	forEachSetting(t, func(t *testing.T, s setting) {
+		all := names(t)
+		built := s.buildAll(t, all)
+		r := rand.New(rand.NewPCG(3, 3))
+		list := append(singles(t), programs()...)
+		for range randomCount(t) {
+			list = append(list, randomProgram(r, all))
+		}
+		for _, p := range list {
+			for _, removal := range s.removals(t, r, p, built) {
+				t.Run(removal.String(), func(t *testing.T) { s.compare(t, removal, built) })
+			}
+		}
+	})
+}
+
+// removals are ways to link a program without some of its kernels.
+func (s setting) removals(t *testing.T, r *rand.Rand, p program, built map[string]string) []program {
+	byOption, byHost := p, p
+	byHost.launched = map[string][]string{}
+	var used []string
+	for _, name := range p.names {
+		list := kernels(t, built[name])
+		used = append(used, some(r, list)...)
+		for _, k := range some(r, list) {
+			byHost.launched[name] = append(byHost.launched[name], strings.TrimSuffix(k, "Pi")+"*")
+		}
+	}
+	list := []program{byHost}
+	if len(used) > 0 {
+		byOption.options = []string{"-kernels-used=" + strings.Join(used, ",")}
+		list = append(list, byOption)
+	}
+	if r.IntN(8) == 0 {
+		byOption.options = slices.Concat(byOption.options, []string{"-variables-used=g"})
+		list = append(list, byOption)
+		byHost.options = []string{"-ignore-host-info"}
+		list = append(list, byHost)
+	}
+	return list
+}

@@ -1,0 +1,4 @@
+extern "C" {
+extern __device__ int sized[];
+__global__ void ksize3(int *p) { p[0] = sized[p[1]]; }
+}
