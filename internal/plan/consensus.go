@@ -138,28 +138,32 @@ func (t tracked) conflict(op *Opinion) *message.Message {
 	if t.name == "-maxrregcount" {
 		m.Hint += ", or give -maxrregcount to the link"
 	}
-	m.Notes = op.disagreement(t.name)
+	m.Notes = op.disagreement(t)
 	return m
 }
 
 func (t tracked) mixed(op *Opinion) *message.Message {
-	all := t.name
-	if t.valued {
-		all += "=" + strconv.Itoa(op.Value)
-	}
 	return &message.Message{Severity: message.Info, ID: "option-mixed",
-		Text:  fmt.Sprintf("Some objects do not have '%s' specified but others do; will build everything with '%s'", t.name, all),
-		Notes: op.disagreement(t.name)}
+		Text:  fmt.Sprintf("Some objects do not have '%s' specified but others do; will build everything with '%s'", t.name, t.text(op.Value)),
+		Notes: op.disagreement(t)}
+}
+
+// text is the option as people write it.
+func (t tracked) text(value int) string {
+	if !t.valued {
+		return t.name
+	}
+	return t.name + "=" + strconv.Itoa(value)
 }
 
 // disagreement names the first objects of each opinion.
-func (o *Opinion) disagreement(name string) []string {
+func (o *Opinion) disagreement(t tracked) []string {
 	var order []string
 	who := map[string][]string{}
 	for _, s := range o.Said {
-		what := "without " + name
+		what := "without " + t.name
 		if s.Given {
-			what = fmt.Sprintf("with %s=%d", name, s.Value)
+			what = "with " + t.text(s.Value)
 		}
 		if who[what] == nil {
 			order = append(order, what)

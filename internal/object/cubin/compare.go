@@ -127,15 +127,17 @@ func (c *comparison) sections(exact bool) {
 		c.header(s, others[0])
 		// Of uninitialized memory nvlink writes what lay behind the section in its
 		// input into relocatable files.
-		if exact || s.Type != uninitializedShared {
+		if exact || s.Type != uninitializedShared && s.Type != uninitializedGlobal {
 			c.contents(s, others[0])
 		}
 	}
 }
 
-// uninitializedShared is the type of sections for shared memory in relocatable
-// files.
-const uninitializedShared = 0x7000000a
+// Types of sections for memory without contents in relocatable files.
+const (
+	uninitializedGlobal = 0x70000007
+	uninitializedShared = 0x7000000a
+)
 
 func (c *comparison) header(s, t *elf64.Section) {
 	fields := []struct {
