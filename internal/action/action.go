@@ -10,6 +10,7 @@ package action
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"time"
@@ -103,6 +104,17 @@ type Result struct {
 // OK reports whether the tool ended well and wrote all that it should.
 func (r *Result) OK() bool {
 	return r.ExitCode == 0 && r.Signal == "" && !r.TimedOut && len(r.Missing) == 0
+}
+
+// Ending says how a tool ended that did not end by itself; empty: it did.
+func (r *Result) Ending() string {
+	switch {
+	case r.TimedOut:
+		return "did not finish within the time limit"
+	case r.Signal != "":
+		return fmt.Sprintf("crashed (%s)", r.Signal)
+	}
+	return ""
 }
 
 // Usage is what a step cost.

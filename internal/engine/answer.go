@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -106,13 +107,7 @@ var jitLinkError = regexp.MustCompile(`(?:ERROR in nvvmCompileProgram: (\w+)|ERR
 // has none: it dies itself.
 func died(kind plan.Engine, modules []Module, r *action.Result) error {
 	call, module := lastStage(r.Stdout)
-	how := fmt.Sprintf("ended the process with exit code %d", r.ExitCode)
-	switch {
-	case r.TimedOut:
-		how = "did not finish within the time limit"
-	case r.Signal != "":
-		how = fmt.Sprintf("crashed (%s)", r.Signal)
-	}
+	how := cmp.Or(r.Ending(), fmt.Sprintf("ended the process with exit code %d", r.ExitCode))
 	m := &message.Message{Severity: message.Fatal, ID: "engine-died", Text: fmt.Sprintf("%s %s in %s", library(kind), how, call)}
 	if module >= 0 && module < len(modules) {
 		m.Notes = append(m.Notes, "while it read the module from "+modules[module].Origin)

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/warpld/warpld/internal/action"
@@ -20,11 +19,9 @@ func JudgeAssembly(r *action.Result) (cubin action.Content, said []*message.Mess
 		return r.Outputs[CubinFile], said, nil
 	}
 	m := &message.Message{Severity: message.Fatal, ID: "ptxas-failed"}
-	switch {
-	case r.TimedOut:
-		m.Text = "ptxas did not finish within the time limit"
-	case r.Signal != "":
-		m.Text = fmt.Sprintf("ptxas crashed (%s)", r.Signal)
+	switch ending := r.Ending(); {
+	case ending != "":
+		m.Text = "ptxas " + ending
 	// ptxas aborts a text it can't read, but goes on after an error in one kernel;
 	// nvlink has different words for the two.
 	case len(said) > 0 && said[len(said)-1].Severity == message.Error:

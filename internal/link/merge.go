@@ -83,10 +83,7 @@ func (b *build) mergeParts() []part {
 func (b *build) nativePart(m *plan.MergePart, target object.Arch) part {
 	obj := m.Native.Object
 	p := part{piece: m.Native, Part: merge.Part{Origin: m.Origin().String(), Form: merge.Carried, ID: obj.RegisterID,
-		Runtime: plan.IsDeviceRuntime(obj), Code: m.Native.Module.Container}}
-	if m.Refs != nil && m.Refs.Known() {
-		p.Refs = m.Refs
-	}
+		Refs: m.Refs, Runtime: plan.IsDeviceRuntime(obj), Code: m.Native.Module.Container}}
 	for _, a := range b.native {
 		if a.piece == m.Native {
 			p.assembled, p.Code = a, stored(a.cubin, target)

@@ -7,6 +7,7 @@
 package merge
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -131,18 +132,14 @@ func Judge(parts []Part, r *action.Result) (*Outcome, error) {
 // failure is what ended the merge. nvlink explains itself unless it crashed.
 func failure(said []*message.Message, r *action.Result) error {
 	explained := slices.ContainsFunc(said, func(m *message.Message) bool { return m.Severity >= message.Error })
-	if explained && r.Signal == "" && !r.TimedOut {
+	if explained && r.Ending() == "" {
 		return message.List(said)
 	}
 	how := fmt.Sprintf("ended with exit code %d", r.ExitCode)
-	switch {
-	case r.TimedOut:
-		how = "did not finish within the time limit"
-	case r.Signal != "":
-		how = fmt.Sprintf("crashed (%s)", r.Signal)
-	case len(r.Missing) > 0:
+	if len(r.Missing) > 0 {
 		how = "wrote no " + strings.Join(r.Missing, ", ")
 	}
+	how = cmp.Or(r.Ending(), how)
 	return append(message.List(said), &message.Message{Severity: message.Fatal, ID: "merge-failed",
 		Text: "the merge of the device code failed: nvlink " + how,
 		Hint: "--warpld-keep keeps the working directory of the merge"})

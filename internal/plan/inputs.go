@@ -42,7 +42,7 @@ func (p *Plan) choose(in Input) (*choice, error) {
 		for _, id := range obj.LinkedIDs {
 			c.linkedBefore[id] = true
 		}
-		c.silent = c.silent || obj.Kind == object.HostObject && (obj.HostRefs == nil || !obj.HostRefs.Known())
+		c.silent = c.silent || obj.Kind == object.HostObject && obj.HostRefs == nil
 		if obj.Ignored != "" || len(obj.Modules) == 0 {
 			continue
 		}
@@ -122,9 +122,6 @@ func (p *Plan) notFound(o *options.Options, c *choice, obj *object.Object) {
 		Text:  fmt.Sprintf("SM Arch ('%s') not found in '%s'", o.Arch, obj.Origin),
 		Notes: []string{"it has " + message.FirstFew(has)}, Hint: fmt.Sprintf("compile it for %s as well", o.Arch)})
 }
-
-// whyNoIR tells what the inputs have instead.
-func (c *choice) whyNoIR() []string { return c.notFound }
 
 // IsDeviceRuntime is nvlink's test for libcudadevrt: by name.
 func IsDeviceRuntime(obj *object.Object) bool {

@@ -129,7 +129,7 @@ func (p *Plan) plain(o *options.Options, chosen *choice) error {
 	p.because("no input has LTO-IR for the target", message.Origin{})
 	p.Messages = append(p.Messages, &message.Message{Severity: message.Warning, ID: "no-lto-objects",
 		Text:  "Ignoring -dlto option because no LTO objects found",
-		Notes: chosen.whyNoIR(),
+		Notes: chosen.notFound,
 		Hint:  "compile with -dlto, or with -gencode arch=compute_NN,code=lto_NN for an NN not above the target"})
 	return nil
 }
