@@ -1,12 +1,16 @@
 package command
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"os"
+	"strings"
 
 	"github.com/warpld/warpld/internal/link"
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object"
+	"github.com/warpld/warpld/internal/object/cubin"
 )
 
 // inspect shows what reading the inputs of a link finds.
@@ -24,6 +28,12 @@ func inspect(_ context.Context, c link.Caller, args []string) error {
 		if obj.Ignored != "" {
 			fmt.Fprintf(c.Stdout, "  not linked: %s\n", obj.Ignored)
 		}
+		if obj.Kind == object.Cubin && len(obj.Modules) == 0 && obj.Origin.Member == "" {
+			result := func() ([]byte, error) { return os.ReadFile(obj.Origin.File) }
+			if err := inspectKernels(c, result); err != nil {
+				return fmt.Errorf("%s: %w", obj.Origin, err)
+			}
+		}
 		for i := range obj.Modules {
 			m := &obj.Modules[i]
 			form := ""
@@ -33,6 +43,11 @@ func inspect(_ context.Context, c link.Caller, args []string) error {
 			fmt.Fprintf(c.Stdout, "  %s, %d bytes%s\n", m, m.Size, form)
 			if m.Options != "" && m.Kind != object.ELF {
 				fmt.Fprintf(c.Stdout, "    compiled with %s\n", m.Options)
+			}
+			if m.Kind == object.ELF {
+				if err := inspectKernels(c, m.Data); err != nil {
+					return fmt.Errorf("%s: %w", obj.Origin, err)
+				}
 			}
 		}
 		if r := obj.HostRefs; r != nil {
@@ -58,4 +73,38 @@ func inspectReferences(c link.Caller, r *object.HostRefs) {
 			fmt.Fprintf(c.Stdout, "  host code refers to %s %s\n", list.what, pattern)
 		}
 	}
+}
+
+// inspectKernels shows the kernels of native code and what each takes.
+func inspectKernels(c link.Caller, read func() ([]byte, error)) error {
+	data, err := read()
+	if err != nil {
+		return err
+	}
+	f, err := cubin.Open(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return err
+	}
+	kernels, err := f.Resources()
+	for _, k := range kernels {
+		fmt.Fprintf(c.Stdout, "    kernel %s: %s\n", message.Demangle(k.Kernel), describe(&k))
+	}
+	return err
+}
+
+// describe lists what a kernel takes; of what it does not have there is no word.
+func describe(k *cubin.Resources) string {
+	parts := []string{fmt.Sprintf("%d bytes of code", k.Code), fmt.Sprintf("%d registers", k.Registers)}
+	add := func(n uint64, what string, args ...any) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, fmt.Sprintf(what, args...)))
+		}
+	}
+	add(uint64(k.Stack), "bytes of stack")
+	add(k.Shared, "bytes shared")
+	add(uint64(k.Barriers), "barriers")
+	for _, b := range k.Constant {
+		add(b.Bytes, "bytes in constant bank %d", b.Bank)
+	}
+	return strings.Join(parts, ", ")
 }

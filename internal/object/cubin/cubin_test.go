@@ -71,6 +71,50 @@ func TestContents(t *testing.T) {
 	}
 }
 
+func TestResources(t *testing.T) {
+	const tables = 0x70000000
+	rows, names := objecttest.Symbols(
+		objecttest.Symbol{Name: "k", Info: 1<<4 | 2, Other: 0x10, Section: 1, Size: 8},
+		objecttest.Symbol{Name: "f", Info: 1<<4 | 2, Section: 1, Size: 4},
+		objecttest.Symbol{Name: "other", Info: 1<<4 | 2, Other: 0x10, Section: 1, Size: 16})
+	row := func(id, symbol, value byte) string {
+		return string([]byte{4, id, 8, 0, symbol, 0, 0, 0, value, 0, 0, 0})
+	}
+	of := func(info, kernelInfo string) ([]cubin.Resources, error) {
+		f, err := open(objecttest.ELF(objecttest.ELFFile{Type: 2, Machine: 190, Sections: []objecttest.Section{
+			{Name: ".text.k", Data: []byte("code")},
+			{Name: ".strtab", Type: 3, Data: names},
+			{Name: ".symtab", Type: 2, Link: 2, EntSize: 24, Data: rows},
+			{Name: ".nv.info", Type: tables, Data: []byte(info)},
+			{Name: ".nv.info.k", Type: tables, Data: []byte(kernelInfo)},
+			{Name: ".nv.shared.k", Data: make([]byte, 48)},
+			{Name: ".nv.shared.f", Data: make([]byte, 99)},
+			{Name: ".nv.constant2.k", Data: make([]byte, 20)},
+			{Name: ".nv.constant0.k", Data: make([]byte, 32)},
+			{Name: ".nv.constant3", Data: make([]byte, 7)},
+			{Name: ".nv.constant77.k", Data: make([]byte, 7)},
+		}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f.Resources()
+	}
+	got, err := of(row(0x2f, 1, 40)+row(0x2f, 2, 99)+row(0x12, 1, 16)+row(0x11, 1, 8)+row(0x2f, 77, 1)+row(0x66, 1, 1), "\x03\x1b\xff\x00\x02\x4c\x03\x00")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []cubin.Resources{
+		{Kernel: "k", Code: 8, Registers: 40, Stack: 16, Frame: 8, Barriers: 3, Shared: 48, Constant: []cubin.BankUsage{{Bank: 0, Bytes: 32}, {Bank: 2, Bytes: 20}}},
+		{Kernel: "other", Code: 16},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := of("\x04\x2f\x08\x00abc", ""); !errors.Is(err, elf64.ErrFormat) {
+		t.Errorf("a row that is cut off gives %v", err)
+	}
+}
+
 func TestDamage(t *testing.T) {
 	host := objecttest.HostObject(nil, "", nil)
 	if _, err := open(host); !errors.Is(err, cubin.ErrNotDevice) {
@@ -158,6 +202,7 @@ func FuzzOpen(f *testing.F) {
 			return
 		}
 		file.Kernels()
+		file.Resources()
 		if len(file.Sections) < 1000 {
 			again, _ := open(data)
 			for _, d := range cubin.Compare(file, again, true) {
