@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/warpld/warpld/internal/action"
 	"github.com/warpld/warpld/internal/engine"
@@ -37,6 +36,7 @@ type build struct {
 // An assembly is one run of ptxas.
 type assembly struct {
 	piece     *plan.Piece // of native code; nil: the optimized part
+	place     int         // of the piece among native code
 	ptx       action.Content
 	arguments []string
 	step      *action.Step
@@ -55,7 +55,7 @@ func (l *linker) build(ctx context.Context, r action.Runner, parallel int) (*bui
 	b.tools.PostLink = l.options.Own.VerboseKeep
 	for i := range l.plan.Native {
 		if piece := &l.plan.Native[i]; piece.Module.Kind == object.PTX && !l.options.EmitPTX {
-			b.native = append(b.native, b.assembleNative(piece))
+			b.native = append(b.native, b.assembleNative(piece, i))
 		}
 	}
 	if len(l.plan.IR) > 0 {
@@ -79,7 +79,7 @@ func (b *build) compile() {
 			if err != nil {
 				return err
 			}
-			b.took("cicc", "lto.nvvm", "lto.ptx", r.Usage.Wall)
+			b.took(b.timeOfLTO("cicc", "lto.nvvm", "lto.ptx"), r.Usage.Wall)
 			if outcome.Log != nil {
 				b.log.Report(outcome.Log)
 			}
@@ -145,9 +145,10 @@ func shardsOf(o *engine.Outcome) ([]action.Content, error) {
 
 // assembleNative compiles native code that exists as PTX only, with the options
 // that it was made with and those of the link.
-func (b *build) assembleNative(piece *plan.Piece) *assembly {
+func (b *build) assembleNative(piece *plan.Piece, place int) *assembly {
 	return b.assemble(&assembly{
 		piece:     piece,
+		place:     place,
 		ptx:       action.Content{Load: func() ([]byte, error) { return engine.TextOf(piece.Module) }},
 		arguments: relocatable(append(strings.Fields(piece.Module.Options), b.plan.Assemble...)),
 	}, nil)
@@ -165,8 +166,9 @@ func (b *build) assemble(a *assembly, then func(*assembly)) *assembly {
 			return a.action, nil
 		},
 		Done: func(r *action.Result) (err error) {
-			b.took("ptxas", "lto.ptx", "lto.cubin", r.Usage.Wall)
-			if a.cubin, a.said, err = engine.JudgeAssembly(r); err == nil && then != nil {
+			a.cubin, a.said, err = engine.JudgeAssembly(r)
+			b.tookAssembly(a, r.Usage.Wall, err == nil)
+			if err == nil && then != nil {
 				then(a)
 			}
 			return err
@@ -227,22 +229,4 @@ func (l *linker) tools() (t engine.Tools, err error) {
 	}
 	t.PTXAS, err = l.toolkit.NeedPTXAS()
 	return t, err
-}
-
-// A phaseTime is one row of -time.
-type phaseTime struct {
-	phase, from, to string
-	wall            time.Duration
-}
-
-// took adds to a row of -time; all runs of a tool share one.
-func (l *linker) took(phase, from, to string, wall time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	at := slices.IndexFunc(l.times, func(t phaseTime) bool { return t.phase == phase })
-	if at < 0 {
-		at = len(l.times)
-		l.times = append(l.times, phaseTime{phase, from, to, 0})
-	}
-	l.times[at].wall += wall
 }

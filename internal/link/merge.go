@@ -59,11 +59,15 @@ func mergerView(parts []part) []merge.Part {
 // mergeParts are the plan's, with the code that the actions before made.
 func (b *build) mergeParts() []part {
 	target := object.Arch{Number: b.options.Arch.Number, Suffix: b.options.Arch.Suffix}
+	assembled := map[*plan.Piece]*assembly{}
+	for _, a := range b.native {
+		assembled[a.piece] = a
+	}
 	var parts []part
 	for i := range b.plan.Merge {
 		m := &b.plan.Merge[i]
 		if m.Native != nil {
-			parts = append(parts, b.nativePart(m, target))
+			parts = append(parts, nativePart(m, assembled[m.Native], target))
 			continue
 		}
 		refs := m.Refs
@@ -79,15 +83,14 @@ func (b *build) mergeParts() []part {
 }
 
 // nativePart is the part for native code: in the kind of file that it came in,
-// because that decides what nvlink expects of its host references.
-func (b *build) nativePart(m *plan.MergePart, target object.Arch) part {
+// because that decides what nvlink expects of its host references. Code that came
+// as PTX has an assembly.
+func nativePart(m *plan.MergePart, a *assembly, target object.Arch) part {
 	obj := m.Native.Object
 	p := part{piece: m.Native, Part: merge.Part{Origin: m.Origin().String(), Form: merge.Carried, ID: obj.RegisterID,
 		Refs: m.Refs, Runtime: plan.IsDeviceRuntime(obj), Code: m.Native.Module.Container}}
-	for _, a := range b.native {
-		if a.piece == m.Native {
-			p.assembled, p.Code = a, stored(a.cubin, target)
-		}
+	if a != nil {
+		p.assembled, p.Code = a, stored(a.cubin, target)
 	}
 	switch obj.Kind {
 	case object.Cubin:

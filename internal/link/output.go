@@ -90,26 +90,3 @@ func cannotWrite(what, path string, err error) error {
 	return &message.Message{Severity: message.Fatal, ID: "output", Text: fmt.Sprintf("%s '%s'", what, path),
 		Notes: []string{err.Error()}, Hint: "check that the directory exists and can be written to", Cause: err}
 }
-
-const timeHeader = "source file name , phase name , phase input files , phase output file , arch , tool, metric , unit\n"
-
-// writeTimes appends to the table of -time, which begins with its header.
-func (l *linker) writeTimes() error {
-	path := l.options.TimeFile
-	if path == "" {
-		return nil
-	}
-	var rows strings.Builder
-	for _, t := range l.times {
-		fmt.Fprintf(&rows, "%s , %s ,  , %s , %s , nvlink , %.4f , ms\n", t.from, t.phase, t.to, l.options.Arch, float64(t.wall.Microseconds())/1000)
-	}
-	if path == "-" {
-		_, err := io.WriteString(l.Stdout, timeHeader+rows.String())
-		return err
-	}
-	header := timeHeader
-	if info, err := os.Stat(path); err == nil && info.Size() > 0 {
-		header = ""
-	}
-	return cannotWrite("Cannot open file", path, writeTo(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, strings.NewReader(header+rows.String())))
-}
