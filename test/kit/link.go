@@ -38,12 +38,25 @@ func Binary(tb testing.TB) string {
 // whatever its cache holds.
 func Warpld(tb testing.TB, flags string) Linker {
 	tb.Helper()
+	return asNvlink(tb, "--warpld-cache=off "+flags)
+}
+
+// Caching is warpld with a cache in a folder of the test's choice.
+func Caching(tb testing.TB, cache, flags string) Linker {
+	tb.Helper()
+	l := asNvlink(tb, flags)
+	l.Env = append(l.Env, "WARPLD_CACHE_DIR="+cache)
+	return l
+}
+
+func asNvlink(tb testing.TB, flags string) Linker {
+	tb.Helper()
 	dir := tb.TempDir()
 	exe := filepath.Join(dir, "nvlink")
 	if err := os.Symlink(Binary(tb), exe); err != nil {
 		tb.Fatal(err)
 	}
-	return Linker{Exe: exe, Env: []string{"WARPLD_FLAGS=--warpld-cache=off " + flags}}
+	return Linker{Exe: exe, Env: []string{"WARPLD_FLAGS=" + flags}}
 }
 
 // A Result is all that a link leaves behind.
@@ -68,14 +81,7 @@ const Limit = 5 * time.Minute
 func (l Linker) Run(job Job) (Result, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), Limit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, l.Exe, job.Args...)
-	cmd.Dir = job.Dir
-	for _, name := range []string{"PATH", "HOME", "TMPDIR", "WARPLD_CACHE_DIR"} {
-		if value, ok := os.LookupEnv(name); ok {
-			cmd.Env = append(cmd.Env, name+"="+value)
-		}
-	}
-	cmd.Env = append(cmd.Env, l.Env...)
+	cmd := l.Command(ctx, job)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
@@ -86,13 +92,27 @@ func (l Linker) Run(job Job) (Result, error) {
 	if ctx.Err() != nil {
 		return Result{}, fmt.Errorf("%s did not end within %s: %q", l.Exe, Limit, job.Args)
 	}
-	files, err := takeFiles(job.Dir)
+	files, err := job.TakeFiles()
 	return Result{Exit: exitCode(cmd.ProcessState), Stdout: stdout.String(), Stderr: stderr.String(), Files: files}, err
 }
 
-// takeFiles reads and removes the regular files of a folder. Inputs are links, so they stay.
-func takeFiles(dir string) (map[string][]byte, error) {
-	files := map[string][]byte{}
+// Command is the process that does the job, until ctx is done.
+func (l Linker) Command(ctx context.Context, job Job) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, l.Exe, job.Args...)
+	cmd.Dir = job.Dir
+	for _, name := range []string{"PATH", "HOME", "TMPDIR", "WARPLD_CACHE_DIR"} {
+		if value, ok := os.LookupEnv(name); ok {
+			cmd.Env = append(cmd.Env, name+"="+value)
+		}
+	}
+	cmd.Env = append(cmd.Env, l.Env...)
+	return cmd
+}
+
+// TakeFiles reads and removes what a linker wrote in the working folder. Inputs are
+// links, so they stay.
+func (job Job) TakeFiles() (map[string][]byte, error) {
+	dir, files := job.Dir, map[string][]byte{}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err

@@ -7,7 +7,6 @@ package slicing
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"os"
 	"os/exec"
@@ -49,55 +48,19 @@ func sources(names ...string) []string {
 	return files
 }
 
-// build compiles sources to objects with LTO-IR that links for all targets, unless
-// an earlier run did. stored IR can be read by libnvvm, other IR by nvJitLink only.
+// build compiles sources to objects. stored IR can be read by libnvvm, other IR by
+// nvJitLink only.
 func build(t *testing.T, tk kit.Toolkit, stored bool, files ...string) []string {
 	t.Helper()
-	dir, err := kit.CacheDir()
+	options := kit.LTO
+	if stored {
+		options = kit.Stored
+	}
+	objects, err := tk.Compile(options, files...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"-dc", "-gencode", "arch=compute_80,code=lto_80"}
-	if stored {
-		args = append(args, "-no-compress")
-	}
-	var group errgroup.Group
-	group.SetLimit(2)
-	objects := make([]string, len(files))
-	for i, file := range files {
-		h := sha256.New()
-		headers, _ := filepath.Glob(filepath.Join(filepath.Dir(file), "*.h"))
-		for _, f := range append(headers, file) {
-			text, err := os.ReadFile(f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			h.Write(text)
-		}
-		name := strings.TrimSuffix(filepath.Base(file), ".cu")
-		objects[i] = filepath.Join(dir, "slicing", fmt.Sprintf("%s-%v-%x", tk.Release(), stored, h.Sum(nil)[:6]), name+".o")
-		group.Go(func() error { return compileSource(tk, args, file, objects[i]) })
-	}
-	if err := group.Wait(); err != nil {
-		t.Fatal(err)
-	}
 	return objects
-}
-
-func compileSource(tk kit.Toolkit, args []string, file, object string) error {
-	if _, err := os.Stat(object); err == nil {
-		return nil
-	}
-	if err := os.MkdirAll(filepath.Dir(object), 0o755); err != nil {
-		return err
-	}
-	// nvcc puts the path into names, so it must be the same wherever this runs.
-	cmd := exec.Command(tk.Tool("nvcc"), append(args, filepath.Base(file), "-o", object+".new")...)
-	cmd.Dir = filepath.Dir(file)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w\n%s", file, err, out)
-	}
-	return os.Rename(object+".new", object)
 }
 
 // A rig is a program and the tools to link it with.
