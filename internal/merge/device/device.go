@@ -89,15 +89,7 @@ type Removal struct {
 
 // Merge links the inputs in their order. The error is an *Unsupported, or
 // messages as nvlink has them.
-func Merge(inputs []Input, options Options) (out *Output, err error) {
-	// Inputs that contradict themselves are refused where they are read. What slips
-	// through trips a rule here, and is left to the vendor's merger like all that the
-	// rules don't cover.
-	defer func() {
-		if trip := recover(); trip != nil {
-			out, err = nil, unsupported("", "what to make of these inputs (%v)", trip)
-		}
-	}()
+func Merge(inputs []Input, options Options) (*Output, error) {
 	if err := options.supported(); err != nil {
 		return nil, err
 	}

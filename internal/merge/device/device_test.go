@@ -398,8 +398,31 @@ func relocated() code {
 	}}
 }
 
-// TestMutatedInputs changes bytes of good inputs: whatever comes of it, the
-// merger ends, soon, without a panic.
+// mutate changes a few places of a file, by bytes or by the words that lengths
+// and indices are, or cuts its end off.
+func mutate(r *rand.Rand, file []byte) []byte {
+	data := slices.Clone(file)
+	for range 1 + r.IntN(4) {
+		at := r.IntN(len(data) - 8)
+		switch r.IntN(4) {
+		case 0:
+			data[at] = byte(r.IntN(256))
+		case 1:
+			le.PutUint16(data[at&^1:], uint16(r.IntN(1<<16)))
+		case 2:
+			le.PutUint32(data[at&^3:], []uint32{0, 1, 2, 0x7fffffff, 0x80000000, 0xffffffff, r.Uint32()}[r.IntN(7)])
+		case 3:
+			le.PutUint64(data[at&^7:], []uint64{0, 1, uint64(len(data)), 1 << 40, 1 << 63, ^uint64(0), r.Uint64()}[r.IntN(7)])
+		}
+	}
+	if r.IntN(16) == 0 {
+		data = data[:r.IntN(len(data))]
+	}
+	return data
+}
+
+// TestMutatedInputs damages good inputs: whatever comes of it, the merger
+// ends, soon, without a panic, and an error leaves no output.
 func TestMutatedInputs(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	mercury := code{functions: []fn{kernel("k", "f"), {name: "f"}}, mercury: true}
@@ -409,16 +432,33 @@ func TestMutatedInputs(t *testing.T) {
 	}{{80, relocated().build()}, {90, relocated().build()}, {100, mercury.build()}} {
 		options := plain
 		options.Arch.Number = seed.number
-		for range 3000 {
-			data := slices.Clone(seed.data)
-			for range 1 + r.IntN(4) {
-				data[r.IntN(len(data))] = byte(r.IntN(256))
-			}
+		for range 5000 {
+			data := mutate(r, seed.data)
 			start := time.Now()
-			Merge([]Input{{Name: "a.o", Cubin: data}, {Name: "b.o", Cubin: seed.data}}, options)
+			out, err := Merge([]Input{{Name: "a.o", Cubin: data}, {Name: "b.o", Cubin: seed.data}}, options)
 			if took := time.Since(start); took > 10*time.Second {
 				t.Errorf("a link of %d bytes took %v", len(data), took)
 			}
+			if err != nil && out != nil {
+				t.Errorf("output beside the error %v", err)
+			}
 		}
+	}
+}
+
+// The first symbol of a table stands for none. One that is a function once led
+// to a section that does not exist.
+func TestFirstSymbolIsEmpty(t *testing.T) {
+	data := code{functions: []fn{kernel("k")}}.build()
+	f, err := cubin.Open(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := data[f.Section(".symtab").Offset:]
+	row[4] = bindGlobal | 2
+	le.PutUint16(row[6:], 0xfff0)
+	var u *Unsupported
+	if _, err := Merge([]Input{{Name: "a.o", Cubin: data}}, plain); !errors.As(err, &u) {
+		t.Errorf("the error is %v", err)
 	}
 }

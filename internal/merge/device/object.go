@@ -212,6 +212,9 @@ func (o *object) readSymbols(*Options) error {
 
 // checkSymbols sees to it that every symbol is of a kind that the rules cover.
 func (o *object) checkSymbols(*Options) error {
+	if len(o.symbols) > 0 && o.symbols[0] != (elf64.Symbol{}) {
+		return unsupported(o.name, "a first symbol that is not empty")
+	}
 	owners := make(map[uint32]bool)
 	for i := 1; i < len(o.symbols); i++ {
 		y := &o.symbols[i]
