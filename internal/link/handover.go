@@ -35,6 +35,9 @@ func (l *linker) handOver(reason string) error {
 	if l.options.Own.VerboseKeep {
 		l.tell("nothing is kept of a link that nvlink does: %s", reason)
 	}
+	if l.recorded() {
+		l.tell("there is no record of a link that nvlink does: %s", reason)
+	}
 	args := append([]string{"nvlink"}, l.options.Raw...)
 	if l.options.LTO && l.options.NVVMPath == "" {
 		args = append(args, "-nvvmpath="+l.nvvmDirectory())

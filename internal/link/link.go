@@ -10,12 +10,14 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"time"
 
 	"github.com/warpld/warpld/internal/action/local"
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object"
 	"github.com/warpld/warpld/internal/options"
 	"github.com/warpld/warpld/internal/plan"
+	"github.com/warpld/warpld/internal/record"
 	"github.com/warpld/warpld/internal/toolkit"
 )
 
@@ -42,11 +44,15 @@ type linker struct {
 	// held are messages about the command line, which the vendor's nvlink would
 	// print too, until it is certain that it won't be asked.
 	held []*message.Message
+	// record is what --warpld-record and --warpld-trace write, and written says
+	// that there is an output.
+	record  record.Record
+	written bool
 }
 
 // Run links as nvlink with these arguments would, and gives the exit code.
 func Run(ctx context.Context, c Caller, args []string) int {
-	l := &linker{Caller: c, log: message.NewLog(c.Stderr, message.Style{Terminal: c.Terminal})}
+	l := &linker{Caller: c, log: message.NewLog(c.Stderr, message.Style{Terminal: c.Terminal}), record: record.Record{Started: time.Now()}}
 	var err error
 	if l.options, err = options.Parse(args, c.Env("WARPLD_FLAGS"), os.ReadFile, l.hold); err == nil {
 		l.log.SetPolicy(policy(l.options))
@@ -57,6 +63,9 @@ func Run(ctx context.Context, c Caller, args []string) int {
 		err = &message.Message{Severity: message.Fatal, ID: "interrupted", Text: "interrupted, nothing was written"}
 	}
 	l.log.Fail(err)
+	if l.options != nil {
+		l.log.Fail(l.writeRecord())
+	}
 	return l.log.ExitCode()
 }
 
@@ -76,10 +85,14 @@ func (l *linker) link(ctx context.Context) (err error) {
 	if err = l.options.Check(l.log.Report); err != nil {
 		return err
 	}
-	if l.objects, err = l.readInputs(); err != nil {
+	end := l.phase("read the inputs")
+	l.objects, err = l.readInputs()
+	if end(); err != nil {
 		return err
 	}
-	if l.plan, err = l.makePlan(); err != nil {
+	end = l.phase("plan")
+	l.plan, err = l.makePlan()
+	if end(); err != nil {
 		return err
 	}
 	runner, err := local.New(l.options.Own.TempDir, l.options.Own.Keep)
@@ -87,13 +100,15 @@ func (l *linker) link(ctx context.Context) (err error) {
 		return err
 	}
 	defer runner.Close()
+	end = l.phase("run the actions")
 	result, err := l.run(ctx, runner)
-	if err != nil {
+	if end(); err != nil {
 		return err
 	}
 	if l.log.ExitCode() != message.ExitOK {
 		return nil // an error was reported that did not stop the link, but its result doesn't count
 	}
+	defer l.phase("write the outputs")()
 	return l.writeOutputs(result)
 }
 

@@ -18,7 +18,9 @@ func (l *linker) writeOutputs(b *build) error {
 		return err
 	}
 	defer r.Close()
-	if err := replaceFile(l.options.Output, r); err != nil || l.options.EmitPTX {
+	err = replaceFile(l.options.Output, r)
+	l.written = err == nil
+	if err != nil || l.options.EmitPTX {
 		return err
 	}
 	return l.writeRegistration(l.plan.RegisterIDs(b.whole, b.registered))

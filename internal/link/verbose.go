@@ -33,14 +33,14 @@ func (l *linker) explain() {
 	l.say("mode %s, engine %s: %s", l.plan.Mode, l.plan.Engine, l.plan.EngineReason)
 }
 
-// watched tells of each action as it ends.
+// watched tells of each action as it ends, and takes it down for the record.
 type watched struct {
 	action.Runner
 	l *linker
 }
 
 func (l *linker) watch(r action.Runner) action.Runner {
-	if !l.options.Own.Verbose {
+	if !l.options.Own.Verbose && !l.recorded() {
 		return r
 	}
 	return watched{r, l}
@@ -48,7 +48,9 @@ func (l *linker) watch(r action.Runner) action.Runner {
 
 func (w watched) Run(ctx context.Context, a *action.Action) (*action.Result, error) {
 	w.l.say("%s: %s %s", a.Label, a.Tool.Path, strings.Join(a.Args, " "))
+	start := time.Now()
 	result, err := w.Runner.Run(ctx, a)
+	w.l.noteAction(a, start, result, err)
 	switch {
 	case err != nil:
 	case result.Cached:

@@ -113,6 +113,9 @@ type Own struct {
 	TempDir    string
 	Keep       bool // keep the working directories of the actions
 	Strict     bool // warnings that nvlink doesn't have are errors
+	// Record and Trace are files, or folders to put files into, that tell of the
+	// link; empty: not wanted.
+	Record, Trace string
 	// VerboseKeep keeps the intermediate files and prints the commands for them.
 	VerboseKeep bool
 }

@@ -194,6 +194,9 @@ var table = []row{
 		help: "What compiles LTO-IR: libnvvm, nvJitLink, the vendor's nvlink, or the best of them that is there."},
 	{long: "warpld-keep", short: "warpld-keep", group: own, field: func(o *Options) any { return &o.Own.Keep },
 		help: "Keep the working directories of the actions and print where they are."},
+	{long: "warpld-record", short: "warpld-record", group: own, field: func(o *Options) any { return &o.Own.Record }, value: "file or folder",
+		help: "Write what went in, what was decided and why, what was run and what came out, as JSON. " +
+			"In a folder that exists, each link gets a file of its own. 'warpld explain' and 'warpld diff' read it."},
 	{long: "warpld-strict", short: "warpld-strict", group: own, field: func(o *Options) any { return &o.Own.Strict },
 		help: "Make errors of the warnings that nvlink does not have: about inputs that take no part in the link, " +
 			"about code that is removed because the host does not name it, and about a result without code."},
@@ -201,6 +204,8 @@ var table = []row{
 		help: "Where the working directories of the actions are made."},
 	{long: "warpld-time-limit", short: "warpld-time-limit", group: own, field: func(o *Options) any { return &o.Own.TimeLimit }, value: "seconds", initial: "0",
 		help: "How long one run of a tool may take; 0 for as long as it likes."},
+	{long: "warpld-trace", short: "warpld-trace", group: own, field: func(o *Options) any { return &o.Own.Trace }, value: "file or folder",
+		help: "Write a time line of the link that Perfetto and Chrome can show."},
 	{long: "warpld-verbose", short: "warpld-verbose", group: own, field: func(o *Options) any { return &o.Own.Verbose },
 		help: "Print what is done, and why."},
 }

@@ -158,21 +158,13 @@ func (t tracked) text(value int) string {
 
 // disagreement names the first objects of each opinion.
 func (o *Opinion) disagreement(t tracked) []string {
-	var order []string
-	who := map[string][]string{}
-	for _, s := range o.Said {
-		what := "without " + t.name
-		if s.Given {
-			what = "with " + t.text(s.Value)
-		}
-		if who[what] == nil {
-			order = append(order, what)
-		}
-		who[what] = append(who[what], s.Origin.String())
-	}
 	var notes []string
-	for _, what := range order {
-		notes = append(notes, what+": "+message.FirstFew(who[what]))
+	for _, g := range o.groups(t) {
+		what := "without " + t.name
+		if g.Value != "" {
+			what = "with " + g.Value
+		}
+		notes = append(notes, what+": "+message.FirstFew(g.Inputs))
 	}
 	return notes
 }

@@ -35,6 +35,7 @@ var layers = []layer{
 	{packages: "internal/action/...", ours: []string{"internal/action", "internal/message"}},
 	{packages: "internal/ptx", never: doesNothing},
 	{packages: "internal/slice", ours: []string{"internal/ptx", "internal/message"}, never: doesNothing},
+	{packages: "internal/record", ours: []string{"internal/message"}, never: doesNothing},
 	{packages: "internal/toolkit", ours: []string{"internal/message"}},
 }
 

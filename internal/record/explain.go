@@ -1,0 +1,113 @@
+package record
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/warpld/warpld/internal/message"
+)
+
+// Explain says in words what the link did, and why.
+func (r *Record) Explain(w io.Writer) {
+	fmt.Fprintf(w, "%s, target %s, toolkit %s, %s\n", ending(r.Exit), r.Target, r.Toolkit, seconds(r.Wall))
+	r.explainMode(w)
+	r.explainOptions(w)
+	r.explainInputs(w)
+	r.explainActions(w)
+	for _, m := range r.Messages {
+		if m.Severity != message.Info.String() {
+			fmt.Fprintf(w, "%s: %s\n", m.Severity, m.Text)
+		}
+	}
+	if r.Output != nil {
+		fmt.Fprintf(w, "result: %s, %d bytes, %d kernels\n", r.Output.Path, r.Output.Size, len(r.Kernels))
+	}
+}
+
+func ending(exit int) string {
+	if exit == message.ExitOK {
+		return "linked"
+	}
+	return fmt.Sprintf("failed with exit code %d", exit)
+}
+
+func seconds(us int64) string {
+	return (time.Duration(us) * time.Microsecond).Round(time.Millisecond).String()
+}
+
+func (r *Record) explainMode(w io.Writer) {
+	if r.Mode == "" {
+		fmt.Fprintln(w, "the link ended before it was decided how it goes")
+		return
+	}
+	fmt.Fprintf(w, "%s link, because\n", r.Mode)
+	for _, reason := range r.Reasons {
+		fmt.Fprintf(w, "  %s\n", strings.TrimSuffix(reason.Rule+": "+reason.Input, ": "))
+	}
+	if r.Engine != "" {
+		fmt.Fprintf(w, "compiled by the engine %s: %s\n", r.Engine, r.EngineReason)
+	}
+}
+
+// explainOptions lists the options on which all objects agree in one line, and
+// the objects by name for the others.
+func (r *Record) explainOptions(w io.Writer) {
+	var agreed []string
+	for _, o := range r.Options {
+		if len(o.Said) == 1 {
+			if o.Value != "" {
+				agreed = append(agreed, o.Value)
+			}
+			continue
+		}
+		fmt.Fprintf(w, "compiled with %s, though the objects differ\n", cmp.Or(o.Value, "the default of "+o.Name))
+		for _, said := range o.Said {
+			fmt.Fprintf(w, "  %s: %s\n", cmp.Or(said.Value, "without "+o.Name), message.FirstFew(said.Inputs))
+		}
+	}
+	if len(agreed) > 0 {
+		fmt.Fprintf(w, "compiled with %s, as all objects were\n", strings.Join(agreed, " "))
+	}
+}
+
+func (r *Record) explainInputs(w io.Writer) {
+	count := map[string]int{}
+	var left []string
+	for _, in := range r.Inputs {
+		at := slices.IndexFunc(in.Modules, func(m Module) bool { return m.Linked })
+		switch {
+		case at >= 0:
+			count[in.Modules[at].Kind]++
+		case in.NotLinked != "":
+			left = append(left, fmt.Sprintf("%s: %s", in.Name, in.NotLinked))
+		default:
+			left = append(left, fmt.Sprintf("%s: it has no code for the target", in.Name))
+		}
+	}
+	var kinds []string
+	for kind, n := range count {
+		kinds = append(kinds, fmt.Sprintf("%d as %s", n, kind))
+	}
+	slices.Sort(kinds)
+	fmt.Fprintf(w, "%d inputs, linked: %s\n", len(r.Inputs), cmp.Or(strings.Join(kinds, ", "), "none"))
+	for _, line := range left {
+		fmt.Fprintf(w, "  not linked: %s\n", line)
+	}
+}
+
+func (r *Record) explainActions(w io.Writer) {
+	for _, a := range r.Actions {
+		what := fmt.Sprintf("%s, %s CPU, %d MB", seconds(a.Wall), seconds(a.CPU), a.Memory>>20)
+		if a.Source == "cache" {
+			what = "from the cache"
+		}
+		if a.Failure != "" {
+			what += ", " + a.Failure
+		}
+		fmt.Fprintf(w, "%s: %s\n", a.Label, what)
+	}
+}

@@ -1,0 +1,76 @@
+package record
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// An event is one of Chrome's trace event format: a complete event (X) with its
+// start and length in microseconds, or the name of a track (M).
+type event struct {
+	Name     string         `json:"name"`
+	Category string         `json:"cat,omitempty"`
+	Phase    string         `json:"ph"`
+	Start    int64          `json:"ts"`
+	Length   *int64         `json:"dur,omitempty"`
+	Process  int            `json:"pid"`
+	Track    int            `json:"tid"`
+	Args     map[string]any `json:"args,omitempty"`
+}
+
+// WriteTrace gives the link as a time line that Perfetto and Chrome open: the
+// phases on one track, the actions on as many as ran at the same time.
+func (r *Record) WriteTrace(w io.Writer) error {
+	const linker = 1
+	events := []event{
+		{Name: "process_name", Phase: "M", Process: linker, Args: map[string]any{"name": "warpld " + r.Target}},
+		{Name: "thread_name", Phase: "M", Process: linker, Args: map[string]any{"name": "phases"}},
+	}
+	for _, p := range r.Phases {
+		events = append(events, event{Name: p.Name, Category: "phase", Phase: "X", Start: p.Start, Length: &p.Wall, Process: linker})
+	}
+	tracks := 0
+	for _, t := range r.tracks() {
+		if t.track > tracks {
+			tracks = t.track
+			name := fmt.Sprintf("actions %d", tracks)
+			events = append(events, event{Name: "thread_name", Phase: "M", Process: linker, Track: tracks, Args: map[string]any{"name": name}})
+		}
+		a := t.action
+		args := map[string]any{"tool": a.Tool, "arguments": a.Arguments, "source": a.Source, "cpu_us": a.CPU, "memory": a.Memory}
+		if a.Failure != "" {
+			args["failure"] = a.Failure
+		}
+		events = append(events, event{Name: a.Label, Category: "action", Phase: "X", Start: a.Start, Length: &a.Wall, Process: linker, Track: t.track, Args: args})
+	}
+	return json.NewEncoder(w).Encode(map[string]any{"displayTimeUnit": "ms", "traceEvents": events})
+}
+
+type tracked struct {
+	action *Action
+	track  int
+}
+
+// tracks puts each action on the first track that is free when it starts, so that
+// those on one track never overlap. Tracks count from 1.
+func (r *Record) tracks() []tracked {
+	var list []tracked
+	for i := range r.Actions {
+		list = append(list, tracked{action: &r.Actions[i]})
+	}
+	slices.SortStableFunc(list, func(a, b tracked) int { return cmp.Compare(a.action.Start, b.action.Start) })
+	var free []int64 // when each track is free again
+	for i, t := range list {
+		at := slices.IndexFunc(free, func(end int64) bool { return end <= t.action.Start })
+		if at < 0 {
+			at = len(free)
+			free = append(free, 0)
+		}
+		free[at] = t.action.Start + t.action.Wall
+		list[i].track = at + 1
+	}
+	return list
+}
