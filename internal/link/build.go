@@ -54,7 +54,7 @@ func (l *linker) build(ctx context.Context, r action.Runner, parallel int) (*bui
 	}
 	b.tools.PostLink = l.options.Own.VerboseKeep
 	for i := range l.plan.Native {
-		if piece := &l.plan.Native[i]; piece.Module.Kind == object.PTX && !l.options.EmitPTX {
+		if piece := &l.plan.Native[i]; piece.Module.Kind == object.PTX && !l.emitsPTX() {
 			b.native = append(b.native, b.assembleNative(piece, i))
 		}
 	}
@@ -90,7 +90,7 @@ func (b *build) compile() {
 
 // compiled goes on from the PTX: to the end, to one assembly, or to a merge.
 func (b *build) compiled(o *engine.Outcome) error {
-	if b.options.EmitPTX {
+	if b.emitsPTX() {
 		b.output = o.PTX
 		return nil
 	}
@@ -214,6 +214,10 @@ func (l *linker) modules() []engine.Module {
 	return modules
 }
 
+// emitsPTX says whether PTX is the result. Without LTO-IR there is none, and -emit-ptx
+// is of no effect.
+func (l *linker) emitsPTX() bool { return l.options.EmitPTX && len(l.plan.IR) > 0 }
+
 // tools are those of the user's toolkit, as far as this link may need them.
 func (l *linker) tools() (t engine.Tools, err error) {
 	t = engine.Tools{Self: l.Self, Env: l.workerEnv(), Limit: l.options.Own.TimeLimit}
@@ -224,7 +228,7 @@ func (l *linker) tools() (t engine.Tools, err error) {
 	default:
 		t.Library, err = l.toolkit.NeedNVVM()
 	}
-	if err != nil || l.options.EmitPTX {
+	if err != nil || l.emitsPTX() {
 		return t, err
 	}
 	t.PTXAS, err = l.toolkit.NeedPTXAS()

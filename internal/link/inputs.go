@@ -26,6 +26,7 @@ func (l *linker) readInputs() ([]*object.Object, error) {
 		LibraryPath: o.LibraryPaths,
 		LTO:         o.LTO,
 		Machine:     machines[o.CPUArch],
+		Toolkit:     l.toolkit.Version.Major*10 + l.toolkit.Version.Minor,
 	}, l.hearReader)
 	for _, obj := range objects {
 		if obj.Ignored == "" {

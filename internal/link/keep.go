@@ -52,7 +52,7 @@ func (b *build) keep() error {
 // resultFile is the one among the kept files that is the link's output.
 func (b *build) resultFile() string {
 	switch {
-	case b.options.EmitPTX:
+	case b.emitsPTX():
 		return engine.PTXFile
 	case b.merging != nil:
 		return b.merging.Outputs[0]
@@ -103,7 +103,7 @@ func (b *build) keepPTX(k *keeper, modules []string) {
 		k.save(engine.LinkedFile, b.linked)
 	}
 	k.stage(engine.NVVMCompile, append([]string{"-engine=" + string(b.plan.Engine), library}, rest(engine.PTXFile)...)...)
-	if b.options.EmitPTX {
+	if b.emitsPTX() {
 		k.save(engine.PTXFile, b.output)
 	}
 }
@@ -134,7 +134,12 @@ func (b *build) keepPart(k *keeper, p part, file action.File) {
 		k.stage(engine.AddModule, b.moduleArguments(*p.piece, true, code)...)
 		k.save(code, action.Content{Load: p.Code})
 	}
-	if code == file.Name {
+	switch {
+	case code == file.Name:
+		return
+	case p.Form == merge.Cubin:
+		k.command("cp", code, file.Name)
+		k.save(file.Name, file.Content)
 		return
 	}
 	args := []string{"-arch=" + object.Arch{Number: b.options.Arch.Number, Suffix: b.options.Arch.Suffix}.String()}

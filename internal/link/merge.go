@@ -93,6 +93,8 @@ func nativePart(m *plan.MergePart, a *assembly, target object.Arch) part {
 		p.assembled, p.Code = a, stored(a.cubin, target)
 	}
 	switch obj.Kind {
+	case object.PTXFile:
+		p.Form, p.Code = merge.Cubin, a.cubin.Read
 	case object.Cubin:
 		p.Form = merge.Cubin
 	case object.Fatbin:

@@ -20,7 +20,7 @@ func (l *linker) writeOutputs(b *build) error {
 	defer r.Close()
 	err = replaceFile(l.options.Output, r)
 	l.written = err == nil
-	if err != nil || l.options.EmitPTX {
+	if err != nil || l.emitsPTX() {
 		return err
 	}
 	return l.writeRegistration(l.plan.RegisterIDs(b.whole, b.registered))

@@ -176,7 +176,7 @@ func (l *linker) recordOutput() error {
 		return err
 	}
 	l.record.Output = &file
-	if l.options.EmitPTX {
+	if l.emitsPTX() {
 		return nil
 	}
 	f, err := os.Open(file.Path)

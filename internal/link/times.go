@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/warpld/warpld/internal/object"
 )
 
 const timeHeader = "source file name , phase name , phase input files , phase output file , arch , tool, metric , unit\n"
@@ -48,7 +50,11 @@ func (b *build) tookAssembly(a *assembly, wall time.Duration, ok bool) {
 		return
 	}
 	origin := a.piece.Object.Origin.String()
-	b.took(phaseTime{place: a.place, phase: "ptxas", from: "ptx", inputs: origin, to: "cubin"}, wall)
+	row := phaseTime{place: a.place, phase: "ptxas", from: "ptx", inputs: origin, to: "cubin"}
+	if a.piece.Object.Kind == object.PTXFile {
+		row.from, row.to = origin, ""
+	}
+	b.took(row, wall)
 }
 
 // writeTimes appends to the table of -time, which begins with its header.

@@ -56,9 +56,9 @@ func (t *Target) Accepts(kind ModuleKind, a Arch) bool {
 // is specific before what is not.
 //
 // If nothing but LTO-IR fits, it is given without LTO, too: nvlink asks then
-// for -dlto. LTO-IR that is an input by itself always fits.
+// for -dlto. LTO-IR and PTX that are inputs by themselves always fit.
 func (o *Object) Choose(t Target) (m *Module, found bool) {
-	if o.Kind == LTOIR && len(o.Modules) == 1 {
+	if (o.Kind == LTOIR || o.Kind == PTXFile) && len(o.Modules) == 1 {
 		return &o.Modules[0], true
 	}
 	order := [][]ModuleKind{{ELF, PTX}, {NVVM}}

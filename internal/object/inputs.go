@@ -25,6 +25,7 @@ type Inputs struct {
 	LibraryPath []string      // of -L
 	LTO         bool          // LTO-IR by itself may be an input
 	Machine     elf64.Machine // of the host, which libraries must be for; 0: any
+	Toolkit     int           // whose nvlink has the words for errors: 130 for 13.0
 }
 
 // Read reads one file. An archive gives an Object for each member.
@@ -56,7 +57,7 @@ func ReadAll(in Inputs, report func(*message.Message)) ([]*Object, error) {
 	}
 	readers := make([]*reader, len(paths))
 	for i := range readers {
-		readers[i] = &reader{lto: in.LTO, folder: folder}
+		readers[i] = &reader{lto: in.LTO, toolkit: in.Toolkit, folder: folder}
 	}
 	if err := readFiles(paths, readers); err != nil {
 		return nil, err

@@ -65,6 +65,19 @@ func wrongFatbin(o message.Origin, cause error) *message.Message {
 	return m
 }
 
+// notPTX is in the words that nvlink of the toolkit has.
+func notPTX(o message.Origin, toolkit int) message.List {
+	text := "Binary format for key='0', ident='' is not recognized"
+	if toolkit > 130 {
+		text = "Can't load this binary kind, as it's not recognized"
+	}
+	return message.List{
+		{Severity: message.Error, ID: "ptx-format", Text: text, Origin: o,
+			Notes: []string{fmt.Sprintf("'%s' is called .ptx but does not begin with .version, as PTX does", o)}},
+		{Severity: message.Fatal, ID: "ptx-format", Text: "elfLink fatbinary error", Origin: o},
+	}
+}
+
 func needsLTO(o message.Origin) *message.Message {
 	m := fatal("nvvm-needs-lto", "should only see nvvm files when -lto", o, nil)
 	m.Notes = []string{fmt.Sprintf("'%s' is LTO-IR", o)}

@@ -39,6 +39,7 @@ func (in *input) readHead() error {
 // A reader collects what one file gives.
 type reader struct {
 	lto      bool
+	toolkit  int
 	folder   string // the working folder
 	objects  []*Object
 	messages []*message.Message
@@ -98,7 +99,7 @@ func (rd *reader) byExtension(in *input, f *os.File) error {
 	case ".so":
 		rd.expect(in, Unknown, "it is a shared library by its name, from which no device code is linked")
 	case ".ptx":
-		rd.ignore(in, PTXFile, "it is PTX by itself, which takes no part in a link; assemble it with ptxas -c")
+		return rd.ptx(in)
 	case ".bc":
 		return bitcode(in.origin)
 	case ".ltoir", ".nvvm":

@@ -24,6 +24,7 @@ var (
 	host    = objecttest.HostObject(fat, "_1_a_cu", objecttest.NoRefs())
 	plain   = objecttest.HostObject(nil, "", nil)
 	unknown = bytes.Repeat([]byte{'x'}, 100)
+	text    = []byte("// Made by hand\n\n.version 9.0\n.target sm_75, texmode_independent\n.address_size 64\n")
 )
 
 // write makes files in a folder of the test and gives the folder.
@@ -93,7 +94,11 @@ func TestRecognition(t *testing.T) {
 		{"a.o", irCode, true, LTOIR, "not called .ltoir"},
 
 		{"a.bc", irCode, true, 0, "!should never see bc files"},
-		{"a.ptx", unknown, true, PTXFile, "PTX by itself"},
+		{"a.ptx", text, false, PTXFile, ""},
+		{"a.ptx", append([]byte("\n\t/* two\nlines */ // one\n"), text...), true, PTXFile, ""},
+		{"a.ptx", append([]byte("text "), text...), true, 0, "!Binary format for key='0', ident='' is not recognized; elfLink fatbinary error"},
+		{"a.ptx", unknown, true, 0, "!Binary format for key='0', ident='' is not recognized; elfLink fatbinary error"},
+		{"a.o", text, true, Unknown, "neither"},
 		{"a.o", unknown, true, Unknown, "neither"},
 		{"a.o", unknown[:55], true, 0, "!Could not open input file 'a.o'"},
 		{"a.bc", unknown[:55], true, 0, "!Could not open input file 'a.bc'"},
@@ -120,6 +125,22 @@ func TestRecognition(t *testing.T) {
 		if o.Origin.String() != test.name || (o.Ignored == "") != (len(o.Modules) > 0) {
 			t.Errorf("%s: %d modules of %v", test.name, len(o.Modules), o.Origin)
 		}
+	}
+}
+
+func TestPTXFile(t *testing.T) {
+	t.Chdir(write(t, map[string][]byte{"a.ptx": text}))
+	objects, err := Read("a.ptx", false, nil)
+	if err != nil || len(objects) != 1 {
+		t.Fatalf("%d objects, %v", len(objects), err)
+	}
+	o := objects[0]
+	if m := &o.Modules[0]; m.String() != "PTX for sm_75" || m.Major != 9 || m.Minor != 0 || !strings.HasSuffix(o.RegisterID, "_a_ptx") {
+		t.Errorf("it is %s %d.%d, registered as %s", m, m.Major, m.Minor, o.RegisterID)
+	}
+	// nvlink leaves it to ptxas to refuse a target that is too low.
+	if m, found := o.Choose(Target{Arch: Arch{Number: 70}, LTO: true}); !found || m != &o.Modules[0] {
+		t.Error("it does not fit")
 	}
 }
 
@@ -295,7 +316,7 @@ func TestDamagedPayload(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	archive := objecttest.Archive(objecttest.File{Name: "a.o", Data: host}, objecttest.File{Name: "t.txt", Data: unknown})
-	for extension, data := range map[string][]byte{"o": host, "cubin": code, "fatbin": fat, "ltoir": irCode, "a": archive} {
+	for extension, data := range map[string][]byte{"o": host, "cubin": code, "fatbin": fat, "ltoir": irCode, "ptx": text, "a": archive} {
 		f.Add(extension, data)
 	}
 	folder := f.TempDir()

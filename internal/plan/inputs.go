@@ -94,11 +94,17 @@ func (p *Plan) native(o *options.Options, c *choice, piece Piece) {
 // warnOfMissingHostCode is for bare device code in a program that registers its
 // objects; nvlink speaks of it since 13.4.
 func (p *Plan) warnOfMissingHostCode(in Input, obj *object.Object) {
-	if in.Options.RegisterLinkBinaries == "" || in.Release.number() < 134 || obj.Kind != object.Fatbin && obj.Kind != object.Cubin {
+	if in.Options.RegisterLinkBinaries == "" || in.Release.number() < 134 || !isBare(obj) {
 		return
 	}
 	p.Messages = append(p.Messages, &message.Message{Severity: message.Info, ID: "no-host-code", Origin: obj.Origin,
 		Text: fmt.Sprintf("Input '%s' has no host code, which could cause later host link error if there is a reference to it", obj.Origin)})
+}
+
+// isBare says whether an input is device code without a host object around it.
+// Bare LTO-IR is not meant: nvlink never registers it.
+func isBare(obj *object.Object) bool {
+	return obj.Kind == object.Fatbin || obj.Kind == object.Cubin || obj.Kind == object.PTXFile
 }
 
 // wrongArch is for a cubin by itself: it was meant for this link, so that leaving

@@ -196,6 +196,19 @@ func TestNativePTX(t *testing.T) {
 	})
 }
 
+// TestPTXInput has it as an input by itself.
+func TestPTXInput(t *testing.T) {
+	forEachForm(t, func(t *testing.T, tk kit.Toolkit, form string) {
+		text := filepath.Join(t.TempDir(), "b.ptx")
+		nvcc := exec.Command(tk.Tool("nvcc"), "-ptx", "-rdc=true", "-arch=compute_80", "../corpus/b.cu", "-o", text)
+		if out, err := nvcc.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		job := kit.NewJob(t, []string{tk.Object(t, form, "a.o"), text}, "-m64", "-arch="+target, "-dlto", "a.o", "b.ptx", "-o", "linked")
+		check(t, run(t, tk, job, "-vkeep"), []string{"native-00000-b/lto.ptx", "native-00000-b/lto.cubin", "lto.cubin", "part-00001.cubin"})
+	})
+}
+
 // TestQuoting has a path that a shell reads as something else.
 func TestQuoting(t *testing.T) {
 	forEachForm(t, func(t *testing.T, tk kit.Toolkit, form string) {

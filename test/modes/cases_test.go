@@ -131,6 +131,25 @@ var groups = []group{
 		options: []string{"", "-r"},
 	},
 	{
+		name: "PTX by itself",
+		inputs: []string{
+			"rdc/a.o ptx/b.ptx",
+			"LTO ptx/b.ptx FORM/a.o DEVRT",
+			"LTO FORM/hostref.o FORM/a.o ptx/b.ptx",
+			"rdc/hostref.o ptx/b.ptx",
+		},
+		options: []string{"-v", "-r", "-kernels-used=kb"},
+	},
+	{
+		name: "PTX by itself with other options",
+		inputs: []string{
+			"LTO FORM/a.o ptx/b.ptx",
+			"LTO ptx/b.ptx",
+		},
+		options: []string{"-time=times.csv", "-emit-ptx", "-maxrregcount=24 -w"},
+		archs:   []string{"sm_90"},
+	},
+	{
 		name: "links without -dlto",
 		inputs: []string{
 			"rdc/a.o rdc/b.o",

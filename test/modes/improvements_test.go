@@ -99,6 +99,14 @@ func init() { // a judgement may refer to the list
 			instead: sameSymbols,
 		},
 		{
+			id:      "ptx-input",
+			nvlink:  "`.ptx` inputs: links them for sm_90 and later; below that assembles them and leaves them out, in silence.",
+			warpld:  "Links them for every target.",
+			example: "ptx/b.ptx rdc/a.o -r",
+			applies: func(line string, _ kit.Result) bool { return strings.Contains(line, "ptx/b.ptx") },
+			instead: withAssembled,
+		},
+		{
 			id:      "ignored-input",
 			nvlink:  "Inputs that are empty, damaged, of no known kind, or linked already: leaves them out in silence.",
 			warpld:  "Leaves them out with a warning, which `--warpld-strict` makes an error.",
@@ -189,6 +197,20 @@ func unregister(text []byte) []byte {
 	ids := registered.FindAllString(string(text), -1)
 	kept := slices.DeleteFunc(ids, func(id string) bool { return strings.Contains(id, emptySource+"_cu") })
 	return []byte(fmt.Sprintf("#define NUM_PRELINKED_OBJECTS %d\n", len(kept)) + strings.Join(kept, ""))
+}
+
+// ofPTX is ptx/b.ptx after ptxas.
+const ofPTX = "assembled.cubin"
+
+// withAssembled compares with what nvlink makes of the line with the cubin in the
+// place of the PTX.
+func withAssembled(s setting, tb testing.TB, line string, _, got kit.Result) verdict {
+	want := s.reference(tb, s.job(tb, strings.ReplaceAll(line, "ptx/b.ptx", "ptx/"+ofPTX)))
+	want.Stderr = strings.ReplaceAll(want.Stderr, ofPTX, "b.ptx")
+	if text, ok := want.Files["register.c"]; ok {
+		want.Files["register.c"] = bytes.ReplaceAll(text, []byte("assembled_cubin"), []byte("b_ptx"))
+	}
+	return compare(want, got)
 }
 
 // failsWith wants an exit code of 1 and a message.

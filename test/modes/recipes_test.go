@@ -39,6 +39,7 @@ var recipes = map[string]string{
 	"ptx/b.o":        dc("b", "-gencode arch=compute_75,code=compute_75"),
 	"ptx/b.fatbin":   "nvcc -fatbin -rdc=true -gencode arch=compute_75,code=compute_75 {src/b.cu} -o $OUT",
 	"ptx/b.ptx":      "nvcc -ptx -rdc=true -arch=compute_75 {src/b.cu} -o $OUT",
+	"ptx/" + ofPTX:   "ptxas -arch=$ARCH -m64 -c {ptx/b.ptx} -o $OUT",
 
 	// LTO-IR.
 	"lto75/b.o":        dc("b", "-gencode arch=compute_75,code=lto_75"),
