@@ -108,6 +108,9 @@ func mergeArguments(o *options.Options) []string {
 	if o.SyscallConstOffset != nil {
 		args = append(args, "--syscall-const-offset="+strconv.Itoa(*o.SyscallConstOffset))
 	}
+	if o.CUDAAPIVersion != "" {
+		args = append(args, "--cuda-api-version="+o.CUDAAPIVersion)
+	}
 	return args
 }
 

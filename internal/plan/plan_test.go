@@ -195,6 +195,7 @@ func TestAssembleArguments(t *testing.T) {
 		{"-device-stack-protector=true", "-arch sm_80 -m 64 -device-stack-protector true"},
 		{"-device-stack-protector=false", "-arch sm_80 -m 64 -device-stack-protector false"},
 		{"-g", "-arch sm_80 -m 64 -g"},
+		{"-cuda-api-version=13.0", "-arch sm_80 -m 64 -cuda-api-version 13.0"},
 	}
 	for _, test := range tests {
 		p, err := Make(Input{Options: parse(t, "-dlto "+test.line), Objects: objects(aFat, bFat), Release: Release{13, 0}})

@@ -125,6 +125,9 @@ func assembleArguments(in Input, p *Plan) []string {
 	if o.DeviceStackProtector != nil {
 		args = append(args, "-device-stack-protector", strconv.FormatBool(*o.DeviceStackProtector))
 	}
+	if o.CUDAAPIVersion != "" {
+		args = append(args, "-cuda-api-version", o.CUDAAPIVersion)
+	}
 	if plain, extended := split(o, &p.Agreed); plain != 1 && extended == 1 {
 		args = append(args, "-split-compile", strconv.Itoa(plain))
 	}

@@ -97,5 +97,7 @@ var messages = []struct {
 	{text: "Function properties for '_Z2kaPi'", line: "rdc/a.o rdc/b.o -v"},
 	{text: "callgraph for sm_80", line: "rdc/a.o rdc/b.o -dump-callgraph"},
 	{text: "newer than toolkit (134 vs 130)", line: "13.4:rdc/b.o", only: "13.0"},
+	{text: "Object 'a.o' has cuda-api-version of 134 which is greater than version on link line (130)", line: "rdc/a.o rdc/b.o -cuda-api-version=13.0", only: "13.4"},
+	{text: "ptxas fatal   : Invalid value '13.9' for option '--cuda-api-version'", line: "LTO FORM/a.o FORM/b.o -cuda-api-version=13.9"},
 	{text: "elfLink nvvm error", line: "LTO 13.4:FORM/b.o", only: "13.0"},
 }
