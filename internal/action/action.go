@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 )
 
@@ -56,6 +57,13 @@ type File struct {
 type Content struct {
 	Path string
 	Load func() ([]byte, error)
+	// Sum gives the digest of what is loaded; nil: it is loaded for that.
+	Sum func() (Digest, error)
+}
+
+// Shared is a Content that several actions have, so that its digest is found once.
+func Shared(load func() ([]byte, error)) Content {
+	return Content{Load: load, Sum: sync.OnceValues(func() (Digest, error) { return Content{Load: load}.Digest() })}
 }
 
 // Bytes is a Content that is in memory already.

@@ -27,6 +27,9 @@ func DigestOf(b []byte) Digest {
 
 // Digest reads the content and names it.
 func (c Content) Digest() (Digest, error) {
+	if c.Sum != nil {
+		return c.Sum()
+	}
 	r, err := c.Open()
 	if err != nil {
 		return Digest{}, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 )
 
@@ -17,6 +18,9 @@ type Step struct {
 	// Done judges the result: an error ends the run and is what the user sees. It
 	// may add further steps to the graph.
 	Done func(*Result) error
+	// Weight is how much work begins with this step. Of those that are ready the
+	// one with most goes first, so that the longest does not end up alone.
+	Weight int
 
 	order   int
 	waiting int
@@ -114,8 +118,14 @@ func (g *Graph) take() *Step {
 	if len(g.ready) == 0 {
 		return nil
 	}
-	s := g.ready[0]
-	g.ready = g.ready[1:]
+	first := 0
+	for i, s := range g.ready {
+		if s.Weight > g.ready[first].Weight {
+			first = i
+		}
+	}
+	s := g.ready[first]
+	g.ready = slices.Delete(g.ready, first, first+1)
 	return s
 }
 

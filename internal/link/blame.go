@@ -46,7 +46,7 @@ const (
 )
 
 // blame adds to the messages of a failed link which objects they are about.
-func (l *linker) blame(ctx context.Context, r action.Runner, parallel int, failed message.List) {
+func (l *linker) blame(ctx context.Context, w *workshop, failed message.List) {
 	type question struct {
 		m *message.Message
 		c complaint
@@ -66,7 +66,7 @@ func (l *linker) blame(ctx context.Context, r action.Runner, parallel int, faile
 	if len(open) == 0 || len(l.plan.IR) == 0 {
 		return
 	}
-	symbols := l.symbolsByModule(ctx, r, parallel)
+	symbols := l.symbolsByModule(ctx, w)
 	for _, q := range open {
 		var who []string
 		for i, declarations := range symbols {
@@ -92,7 +92,7 @@ func (l *linker) blame(ctx context.Context, r action.Runner, parallel int, faile
 
 // symbolsByModule compiles each module by itself, with nothing removed and as fast
 // as can be, and reads the symbols off its PTX. A module that fails has none.
-func (l *linker) symbolsByModule(ctx context.Context, r action.Runner, parallel int) [][]ptx.Declaration {
+func (l *linker) symbolsByModule(ctx context.Context, w *workshop) [][]ptx.Declaration {
 	ctx, cancel := context.WithTimeout(ctx, blameTime)
 	defer cancel()
 	tools, err := l.tools()
@@ -124,6 +124,6 @@ func (l *linker) symbolsByModule(ctx context.Context, r action.Runner, parallel 
 			},
 		})
 	}
-	g.Run(ctx, r, parallel) // what it found before an end by time or error counts
+	g.Run(ctx, w.runner, w.jobs) // what it found before an end by time or error counts
 	return symbols
 }

@@ -28,6 +28,9 @@ type build struct {
 	merging *action.Action
 	parts   []part
 
+	// sliced has the slices, if the program is cut into some.
+	sliced *sliced
+
 	output     action.Content // the cubin, or the PTX with -emit-ptx
 	whole      bool           // output is of a whole program
 	registered []string       // what the merger says is in output
@@ -39,6 +42,7 @@ type assembly struct {
 	place     int         // of the piece among native code
 	ptx       action.Content
 	arguments []string
+	weight    int
 	step      *action.Step
 	action    *action.Action
 	cubin     action.Content
@@ -46,24 +50,48 @@ type assembly struct {
 }
 
 // build makes the graph of actions and runs it.
-func (l *linker) build(ctx context.Context, r action.Runner, parallel int) (*build, error) {
-	b := &build{linker: l}
-	var err error
-	if b.tools, err = l.tools(); err != nil {
+func (l *linker) build(ctx context.Context, w *workshop) (*build, error) {
+	if l.options.Own.Mode == "fast" {
+		if b, err := l.buildFast(ctx, w); b != nil || err != nil {
+			return b, err
+		}
+	}
+	b, err := l.newBuild()
+	if err != nil {
 		return nil, err
 	}
 	b.tools.PostLink = l.options.Own.VerboseKeep
-	for i := range l.plan.Native {
-		if piece := &l.plan.Native[i]; piece.Module.Kind == object.PTX && !l.emitsPTX() {
-			b.native = append(b.native, b.assembleNative(piece, i))
-		}
-	}
 	if len(l.plan.IR) > 0 {
 		b.compile()
 	} else {
 		b.merge()
 	}
-	return b, b.graph.Run(ctx, l.watch(r), parallel)
+	return b, b.graph.Run(ctx, l.watch(w.runner), w.jobs)
+}
+
+// newBuild has the steps that do not depend on others.
+func (l *linker) newBuild() (*build, error) {
+	b := &build{linker: l}
+	var err error
+	if b.tools, err = l.tools(); err != nil {
+		return nil, err
+	}
+	for i := range l.plan.Native {
+		if piece := &l.plan.Native[i]; piece.Module.Kind == object.PTX && !l.emitsPTX() {
+			b.native = append(b.native, b.assembleNative(piece, i))
+		}
+	}
+	return b, nil
+}
+
+// report tells of something that an action said. What slices say is kept back until
+// it is certain that their link counts.
+func (b *build) report(m *message.Message) {
+	if b.sliced != nil {
+		b.sliced.hear(m)
+		return
+	}
+	b.log.Report(m)
 }
 
 // compile adds the step from IR to PTX; what follows depends on its answer.
@@ -81,7 +109,7 @@ func (b *build) compile() {
 			}
 			b.took(b.timeOfLTO("cicc", "lto.nvvm", "lto.ptx"), r.Usage.Wall)
 			if outcome.Log != nil {
-				b.log.Report(outcome.Log)
+				b.report(outcome.Log)
 			}
 			return b.compiled(outcome)
 		},
@@ -158,10 +186,11 @@ func (b *build) assembleNative(piece *plan.Piece, place int) *assembly {
 // be reported in an order that doesn't depend on which step ends first.
 func (b *build) assemble(a *assembly, then func(*assembly)) *assembly {
 	a.step = b.graph.Add(&action.Step{
+		Weight: a.weight,
 		Make: func() (*action.Action, error) {
 			a.action = engine.Assemble(b.tools, a.ptx, a.arguments)
 			if b.hasLineTables(a) {
-				a.action.Impure = "ptxas of 13.0 writes sizes and times of the source files into line tables"
+				a.action.Impure = lineTables
 			}
 			return a.action, nil
 		},
@@ -176,6 +205,8 @@ func (b *build) assemble(a *assembly, then func(*assembly)) *assembly {
 	})
 	return a
 }
+
+const lineTables = "ptxas of 13.0 writes sizes and times of the source files into line tables"
 
 // hasLineTables says whether the PTX names source files.
 func (b *build) hasLineTables(a *assembly) bool {
@@ -196,7 +227,7 @@ func relocatable(arguments []string) []string {
 func (b *build) reportAll(assemblies ...*assembly) {
 	for _, a := range assemblies {
 		for _, m := range a.said {
-			b.log.Report(m)
+			b.report(m)
 		}
 	}
 }

@@ -1,30 +1,46 @@
 package link
 
 import (
+	"runtime"
+
 	"github.com/warpld/warpld/internal/action"
 	"github.com/warpld/warpld/internal/action/cache"
 	"github.com/warpld/warpld/internal/action/local"
 	"github.com/warpld/warpld/internal/message"
 )
 
-// cached puts the cache in front of the local runner. Without one, because it was
-// not wanted or can't be used, the link is only slower. The second result ends its
-// use.
-func (l *linker) cached(r *local.Runner) (action.Runner, func()) {
+// A workshop is where actions are done.
+type workshop struct {
+	runner action.Runner
+	jobs   int // how many at once
+	// remember puts the cache in front of a runner.
+	remember func(action.Runner) action.Runner
+}
+
+// open makes a workshop of the local runner, with the cache in front of it. Without
+// one, because it was not wanted or can't be used, the link is only slower. The
+// second result ends its use.
+func (l *linker) open(r *local.Runner) (*workshop, func()) {
+	remember, done := l.cache(r)
+	return &workshop{runner: remember(r), jobs: runtime.GOMAXPROCS(0), remember: remember}, done
+}
+
+func (l *linker) cache(r *local.Runner) (remember func(action.Runner) action.Runner, done func()) {
 	o := &l.options.Own
+	without := func(next action.Runner) action.Runner { return next }
 	if o.Cache == "off" || o.Keep {
-		return r, func() {}
+		return without, func() {}
 	}
 	dir, err := cache.Dir(l.Env)
 	if err == nil {
 		var c *cache.Cache
 		if c, err = cache.Open(dir, int64(o.CacheLimit)<<20, l.withoutCache); err == nil {
 			c.Follow(l.options.Output)
-			return c.Runner(r, r.Dir), c.Close
+			return func(next action.Runner) action.Runner { return c.Runner(next, r.Dir) }, c.Close
 		}
 	}
 	l.withoutCache(err)
-	return r, func() {}
+	return without, func() {}
 }
 
 // withoutCache is told once that the cache is of no use.

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"time"
 
@@ -130,16 +129,16 @@ func (l *linker) run(ctx context.Context, runner *local.Runner) (*build, error) 
 		l.tell("the working directories of the actions are kept in %s", runner.Root())
 	}
 	l.explain()
-	cached, done := l.cached(runner)
+	w, done := l.open(runner)
 	defer done()
-	result, err := l.build(ctx, cached, runtime.NumCPU())
+	result, err := l.build(ctx, w)
 	if l.options.Own.VerboseKeep && result != nil && ctx.Err() == nil {
 		if keepErr := result.keep(); err == nil {
 			err = keepErr
 		}
 	}
 	if failed := message.Of(err); failed != nil && ctx.Err() == nil {
-		l.blame(ctx, cached, runtime.NumCPU(), failed)
+		l.blame(ctx, w, failed)
 		err = failed
 	}
 	if timeErr := l.writeTimes(); err == nil {

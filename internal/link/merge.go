@@ -23,7 +23,7 @@ func (b *build) merge() {
 			nvlink, err := b.toolkit.NeedNVLink()
 			b.parts = b.mergeParts()
 			tool := merge.Tool{NVLink: nvlink, Env: b.tools.Env, Limit: b.tools.Limit}
-			b.merging = merge.Action(tool, mergerView(b.parts), b.plan.MergeArguments)
+			b.merging = merge.Action(tool, mergerView(b.parts), b.mergeArguments())
 			return b.merging, err
 		},
 		Done: func(r *action.Result) error {
@@ -32,7 +32,7 @@ func (b *build) merge() {
 				return err
 			}
 			for _, m := range outcome.Said {
-				b.log.Report(m)
+				b.report(m)
 			}
 			b.output, b.registered = outcome.Cubin, outcome.Registered
 			return nil
@@ -59,10 +59,10 @@ func mergerView(parts []part) []merge.Part {
 // mergeParts are the plan's, with the code that the actions before made.
 func (b *build) mergeParts() []part {
 	target := object.Arch{Number: b.options.Arch.Number, Suffix: b.options.Arch.Suffix}
-	assembled := map[*plan.Piece]*assembly{}
-	for _, a := range b.native {
-		assembled[a.piece] = a
+	if b.sliced != nil {
+		return b.slicedParts(target)
 	}
+	assembled := b.nativeAssemblies()
 	var parts []part
 	for i := range b.plan.Merge {
 		m := &b.plan.Merge[i]
@@ -80,6 +80,15 @@ func (b *build) mergeParts() []part {
 		}
 	}
 	return parts
+}
+
+// nativeAssemblies finds the assembly of native code that came as PTX.
+func (b *build) nativeAssemblies() map[*plan.Piece]*assembly {
+	assembled := map[*plan.Piece]*assembly{}
+	for _, a := range b.native {
+		assembled[a.piece] = a
+	}
+	return assembled
 }
 
 // nativePart is the part for native code: in the kind of file that it came in,

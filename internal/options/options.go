@@ -105,6 +105,7 @@ type Options struct {
 // Own is what warpld's own options say.
 type Own struct {
 	Engine     string // "auto", "nvvm", "jitlink" or "vendor"
+	Mode       string // "exact" or "fast"
 	Verbose    bool
 	Cache      string        // "on" or "off"
 	CacheLimit int           // in megabytes

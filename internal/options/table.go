@@ -194,6 +194,10 @@ var table = []row{
 		help: "What compiles LTO-IR: libnvvm, nvJitLink, the vendor's nvlink, or the best of them that is there."},
 	{long: "warpld-keep", short: "warpld-keep", group: own, field: func(o *Options) any { return &o.Own.Keep },
 		help: "Keep the working directories of the actions and print where they are."},
+	{long: "warpld-mode", short: "warpld-mode", group: own, field: func(o *Options) any { return &o.Own.Mode }, value: "exact|fast",
+		allowed: []string{"exact", "fast"}, initial: "exact",
+		help: "What is promised: 'exact' makes nvlink's code and data. 'fast' optimizes each kernel over the whole program, too, but cuts the program " +
+			"into slices that are compiled at once and, after an edit, only where something changed; kernels may need a few more registers."},
 	{long: "warpld-record", short: "warpld-record", group: own, field: func(o *Options) any { return &o.Own.Record }, value: "file or folder",
 		help: "Write what went in, what was decided and why, what was run and what came out, as JSON. " +
 			"In a folder that exists, each link gets a file of its own. 'warpld explain' and 'warpld diff' read it."},

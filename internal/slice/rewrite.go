@@ -38,6 +38,12 @@ func (s *Slice) Rewrite(text []byte) ([]byte, error) {
 	return out, nil
 }
 
+// LeftOpen is the reason not to slice when the compiler says that a slice needs
+// more code.
+func (s *Slice) LeftOpen() error {
+	return s.refusal("", "the compiler has left the slice open")
+}
+
 // refusal says which slice it is about.
 func (s *Slice) refusal(symbol, format string, values ...any) *message.Message {
 	var modules []string

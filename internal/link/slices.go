@@ -1,0 +1,200 @@
+package link
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/warpld/warpld/internal/action"
+	"github.com/warpld/warpld/internal/engine"
+	"github.com/warpld/warpld/internal/merge"
+	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/object"
+	"github.com/warpld/warpld/internal/plan"
+	"github.com/warpld/warpld/internal/slice"
+)
+
+// sliced is what a build knows of its slices. Its shards are the data object and the
+// slices, in that order.
+type sliced struct {
+	modules []engine.Module
+	plan    *slice.Plan
+
+	mu   sync.Mutex
+	open int                // slices that libnvvm has not made yet
+	logs []*message.Message // what libnvvm said of each slice
+	said []*message.Message // what else was said
+}
+
+// newSliced is for modules that will be in several actions each.
+func newSliced(modules []engine.Module) *sliced {
+	for i := range modules {
+		modules[i].Content = action.Shared(modules[i].Content.Load)
+	}
+	return &sliced{modules: modules}
+}
+
+func (s *sliced) hear(m *message.Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.said = append(s.said, m)
+}
+
+// all is what was said, in an order that doesn't depend on which step ended first,
+// and once: slices share code.
+func (s *sliced) all() (list []*message.Message) {
+	seen := map[string]bool{}
+	for _, m := range append(slices.Clone(s.logs), s.said...) {
+		if m == nil || seen[m.Tool+m.Text] {
+			continue
+		}
+		seen[m.Tool+m.Text] = true
+		list = append(list, m)
+	}
+	return list
+}
+
+// slices links the program in slices: it reads the symbols of each module, plans
+// the cut, and compiles, rewrites and assembles each slice. The merge of all is the
+// output.
+func (b *build) slices(ctx context.Context, w *workshop) error {
+	scanned, err := b.scan(ctx, w)
+	if err != nil {
+		return err
+	}
+	s := b.sliced
+	if s.plan, err = slice.Make(scanned, slice.Options{Vector: b.plan.Compile, Provided: b.provided()}); err != nil {
+		return err
+	}
+	b.say("%d slices, together %.2f times the work of the program", len(s.plan.Slices), s.plan.Amplification)
+	s.open, s.logs = len(s.plan.Slices), make([]*message.Message, len(s.plan.Slices))
+	b.shards = make([]*assembly, 1+s.open)
+	b.shards[0] = b.assembleSlice(s.plan.Data(), 0)
+	for i := range s.plan.Slices {
+		b.compileSlice(i)
+	}
+	return b.graph.Run(ctx, b.watch(w.runner), w.jobs)
+}
+
+// provided says which functions the device runtime has, if it takes part.
+func (b *build) provided() func(string) bool {
+	if len(b.plan.Native) == 0 {
+		return nil
+	}
+	return func(name string) bool { return strings.HasPrefix(name, "__cudaCDP2") }
+}
+
+// scan reads the symbols of all modules, each compiled by itself with nothing removed.
+func (b *build) scan(ctx context.Context, w *workshop) ([]*slice.Module, error) {
+	vector := slice.ScanOptions(strings.TrimPrefix(b.plan.Compile[0], "-arch="))
+	scanned := make([]*slice.Module, len(b.sliced.modules))
+	var g action.Graph
+	for i := range b.sliced.modules {
+		one := b.sliced.modules[i : i+1]
+		g.Add(&action.Step{
+			Make: func() (*action.Action, error) { return b.compileAction("scan", one, vector) },
+			Done: func(r *action.Result) error {
+				text, _, err := b.compiledText(one, r)
+				if err == nil {
+					scanned[i], err = slice.Scan(one[0].Origin, text)
+				}
+				return err
+			},
+		})
+	}
+	return scanned, g.Run(ctx, b.watch(w.runner), w.jobs)
+}
+
+// compileAction lets the plan's engine compile some modules with another vector.
+func (b *build) compileAction(label string, modules []engine.Module, vector []string) (*action.Action, error) {
+	p := *b.plan
+	p.Compile = vector
+	a, err := engine.Compile(p.Engine, b.tools, modules, p.EngineOptions())
+	if err == nil {
+		a.Label = label
+	}
+	return a, err
+}
+
+func (b *build) compiledText(modules []engine.Module, r *action.Result) ([]byte, *engine.Outcome, error) {
+	outcome, err := engine.Judge(b.plan.Engine, modules, r)
+	if err != nil {
+		return nil, nil, err
+	}
+	b.took(b.timeOfLTO("cicc", "lto.nvvm", "lto.ptx"), r.Usage.Wall)
+	text, err := outcome.PTX.Read()
+	return text, outcome, err
+}
+
+// compileSlice adds the step that makes the PTX of a slice, which is then assembled.
+// After the last one of these all parts of the merge are known.
+func (b *build) compileSlice(i int) {
+	s, one := b.sliced, b.sliced.plan.Slices[i]
+	var modules []engine.Module
+	for _, m := range one.Modules {
+		modules = append(modules, s.modules[m])
+	}
+	b.graph.Add(&action.Step{
+		Weight: 2 * one.Size, // ptxas takes as long again
+		Make:   func() (*action.Action, error) { return b.compileAction("compile", modules, one.Vector) },
+		Done: func(r *action.Result) error {
+			text, outcome, err := b.compiledText(modules, r)
+			if err != nil {
+				return err
+			}
+			if outcome.Relocatable {
+				return one.LeftOpen()
+			}
+			if text, err = one.Rewrite(text); err != nil {
+				return err
+			}
+			s.logs[i] = outcome.Log
+			b.shards[1+i] = b.assembleSlice(text, one.Size)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if s.open--; s.open == 0 {
+				b.merge()
+			}
+			return nil
+		},
+	})
+}
+
+func (b *build) assembleSlice(text []byte, weight int) *assembly {
+	arguments := slices.Clone(b.plan.Assemble)
+	// A slice is one of many things that are done at once, and is to be the same
+	// however many threads there are.
+	if at := slices.Index(arguments, "-split-compile"); at >= 0 {
+		arguments = slices.Delete(arguments, at, at+2)
+	}
+	return b.assemble(&assembly{ptx: action.Bytes(text), arguments: relocatable(arguments), weight: weight}, nil)
+}
+
+// mergeArguments are the plan's. What the host cannot name is in no slice, so the
+// merger has nothing to remove.
+func (b *build) mergeArguments() []string {
+	if b.sliced == nil {
+		return b.plan.MergeArguments
+	}
+	arguments := slices.DeleteFunc(slices.Clone(b.plan.MergeArguments), func(a string) bool {
+		return a == "-ignore-host-info" || strings.HasPrefix(a, "-kernels-used=") || strings.HasPrefix(a, "-variables-used=")
+	})
+	return append(arguments, "-ignore-host-info")
+}
+
+// slicedParts are the parts of the merge: the data first, so that its definitions
+// come before all references, and the device runtime last.
+func (b *build) slicedParts(target object.Arch) []part {
+	assembled := b.nativeAssemblies()
+	var parts []part
+	for _, shard := range b.shards {
+		parts = append(parts, part{assembled: shard, Part: merge.Part{Origin: plan.LTOName, Form: merge.Cubin, Code: shard.cubin.Read}})
+	}
+	for i := range b.plan.Merge {
+		if m := &b.plan.Merge[i]; m.Native != nil {
+			parts = append(parts, nativePart(m, assembled[m.Native], target))
+		}
+	}
+	return parts
+}
