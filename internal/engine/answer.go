@@ -18,8 +18,9 @@ type Outcome struct {
 	PTX         action.Content
 	Relocatable bool
 	Shards      []int64
-	// Log is what the engine said on the way, nil if nothing.
-	Log *message.Message
+	// Log is what the engine said on the way, and Wrote what its library wrote past
+	// it to standard error; nil if nothing.
+	Log, Wrote *message.Message
 }
 
 // Judge reads the result of a compile action. The error is what nvlink says in
@@ -37,10 +38,17 @@ func Judge(kind plan.Engine, modules []Module, r *action.Result) (*Outcome, erro
 		return nil, fmt.Errorf("answer of the %s engine: %w", kind, err)
 	}
 	a.Log = withOrigins(a.Log, modules)
-	if a.Call != "" {
-		return nil, failed(kind, modules, &a)
-	}
 	out := &Outcome{PTX: r.Outputs[PTXFile], Relocatable: a.Relocatable, Shards: a.Shards}
+	if text := strings.TrimSuffix(withOrigins(string(r.Stderr), modules), "\n"); text != "" {
+		out.Wrote = &message.Message{Severity: message.Info, ID: "engine-wrote", Verbatim: true, Text: text}
+	}
+	if a.Call != "" {
+		err := failed(kind, modules, &a)
+		if out.Wrote != nil {
+			err = append(message.List{out.Wrote}, message.Of(err)...)
+		}
+		return nil, err
+	}
 	if a.Log != "" {
 		out.Log = &message.Message{Severity: message.Info, ID: "engine-log", Text: a.Log}
 	}

@@ -108,8 +108,10 @@ func (b *build) compile() {
 				return err
 			}
 			b.took(b.timeOfLTO("cicc", "lto.nvvm", "lto.ptx"), r.Usage.Wall)
-			if outcome.Log != nil {
-				b.report(outcome.Log)
+			for _, m := range []*message.Message{outcome.Wrote, outcome.Log} {
+				if m != nil {
+					b.report(m)
+				}
 			}
 			return b.compiled(outcome)
 		},

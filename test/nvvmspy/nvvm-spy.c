@@ -25,6 +25,7 @@
  *                              hang    never return
  *                              null    (add/count/sizes/callback only) __nvvmHandle returns NULL
  *   NVVM_SPY_LOGTEXT  pretend that the program log is this text
+ *   NVVM_SPY_STDERR   text that nvvmCompileProgram writes to standard error
  *   NVVM_SPY_PTX      pretend that the compiled result is the content of this file
  *   NVVM_SPY_ADDOPT   extra options appended to nvvmCompileProgram (space separated)
  *   NVVM_SPY_COUNT    value stored by the 0xF00D count getter instead of the real one
@@ -254,6 +255,7 @@ int nvvmCompileProgram(void *prog, int n, const char **opts)
     U rc;
     say("nvvmCompileProgram(prog=%p, n=%d)\n", prog, n);
     for (int i = 0; i < n; i++) say("  opt[%d]=<%s>\n", i, opts[i]);
+    if (getenv("NVVM_SPY_STDERR")) fprintf(stderr, "%s\n", getenv("NVVM_SPY_STDERR"));
     const char **v = opts;
     int m = n;
     char *extra = getenv("NVVM_SPY_ADDOPT");

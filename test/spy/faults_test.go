@@ -65,6 +65,8 @@ func TestWordsOfTheLibrary(t *testing.T) {
 			"log of many lines":   {"NVVM_SPY_LOGTEXT": "one\ntwo\n\nthree\n"},
 			"log and error":       {"NVVM_SPY_LOGTEXT": "error: worse", "NVVM_SPY_FAULT": "compile:9"},
 			"bad PTX":             {"NVVM_SPY_PTX": badPTX},
+			"stderr":              {"NVVM_SPY_STDERR": "wrong initializer"},
+			"stderr and error":    {"NVVM_SPY_STDERR": "wrong initializer\nin two lines", "NVVM_SPY_FAULT": "compile:9"},
 			"handle add null":     {"NVVM_SPY_FAULT": "add:null"},
 			"handle sizes null":   {"NVVM_SPY_FAULT": "sizes:null"},
 			"handle count null":   {"NVVM_SPY_FAULT": "count:null"},
