@@ -40,7 +40,6 @@ type Action struct {
 // An Estimate is what a step is expected to need. It orders and bounds work; it
 // never changes a result and is no part of the key.
 type Estimate struct {
-	CPU    time.Duration
 	Memory int64 // bytes
 }
 
@@ -73,6 +72,22 @@ func Bytes(b []byte) Content {
 
 // AtPath is a Content that is the whole of a file.
 func AtPath(path string) Content { return Content{Path: path} }
+
+// Size is how many bytes there are, zero if that is not known.
+func (c Content) Size() int64 {
+	switch {
+	case c.Sum != nil:
+		digest, _ := c.Sum()
+		return digest.Size
+	case c.Load != nil:
+		b, _ := c.Load()
+		return int64(len(b))
+	}
+	if info, err := os.Stat(c.Path); err == nil {
+		return info.Size()
+	}
+	return 0
+}
 
 // Open gives the bytes as a stream.
 func (c Content) Open() (io.ReadCloser, error) {

@@ -111,7 +111,22 @@ func Compile(kind plan.Engine, t Tools, modules []Module, options []string) (*ac
 		Inputs:  inputs,
 		Outputs: outputs,
 		Limit:   t.Limit,
+		Cost:    compileCost(modules),
 	}, nil
+}
+
+// What tools need, by and large: libnvvm 40 MB and 50 times the size of the IR, ptxas
+// 25 MB and 60 times the size of the PTX.
+func compileCost(modules []Module) action.Estimate {
+	var size int64
+	for _, m := range modules {
+		size += m.Content.Size()
+	}
+	return action.Estimate{Memory: 40<<20 + 50*size}
+}
+
+func assembleCost(ptx action.Content) action.Estimate {
+	return action.Estimate{Memory: 25<<20 + 60*ptx.Size()}
 }
 
 // ModuleName is what the engine knows a module by.
@@ -127,6 +142,7 @@ func Assemble(t Tools, ptx action.Content, arguments []string) *action.Action {
 		Inputs:  []action.File{{Name: PTXFile, Content: ptx}},
 		Outputs: []string{CubinFile},
 		Limit:   t.Limit,
+		Cost:    assembleCost(ptx),
 	}
 }
 

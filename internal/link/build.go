@@ -242,7 +242,7 @@ func (l *linker) modules() []engine.Module {
 		if l.plan.Engine == plan.JITLink {
 			load = piece.Module.Container
 		}
-		modules = append(modules, engine.Module{Origin: piece.Object.Origin.String(), Content: action.Content{Load: load}})
+		modules = append(modules, engine.Module{Origin: piece.Object.Origin.String(), Content: action.Shared(load)})
 	}
 	return modules
 }

@@ -1,10 +1,12 @@
 package link
 
 import (
+	"cmp"
 	"runtime"
 
 	"github.com/warpld/warpld/internal/action"
 	"github.com/warpld/warpld/internal/action/cache"
+	"github.com/warpld/warpld/internal/action/jobs"
 	"github.com/warpld/warpld/internal/action/local"
 	"github.com/warpld/warpld/internal/message"
 )
@@ -21,26 +23,40 @@ type workshop struct {
 // one, because it was not wanted or can't be used, the link is only slower. The
 // second result ends its use.
 func (l *linker) open(r *local.Runner) (*workshop, func()) {
-	remember, done := l.cache(r)
-	return &workshop{runner: remember(r), jobs: runtime.GOMAXPROCS(0), remember: remember}, done
+	cores := runtime.GOMAXPROCS(0)
+	w := &workshop{jobs: cmp.Or(l.options.Own.Jobs, cores), remember: func(next action.Runner) action.Runner { return next }}
+	limits := jobs.Limits{MakeFlags: l.Env("MAKEFLAGS"), Machine: max(w.jobs, cores)}
+	c := l.cache()
+	if c != nil {
+		w.remember = func(next action.Runner) action.Runner { return c.Runner(next, r.Dir) }
+		limits.Slots = c.Slots()
+	}
+	limited := jobs.New(r, limits)
+	w.runner = w.remember(limited)
+	return w, func() {
+		limited.Close()
+		if c != nil {
+			c.Close()
+		}
+	}
 }
 
-func (l *linker) cache(r *local.Runner) (remember func(action.Runner) action.Runner, done func()) {
+// cache opens the cache, if there is to be one.
+func (l *linker) cache() *cache.Cache {
 	o := &l.options.Own
-	without := func(next action.Runner) action.Runner { return next }
 	if o.Cache == "off" || o.Keep {
-		return without, func() {}
+		return nil
 	}
 	dir, err := cache.Dir(l.Env)
 	if err == nil {
 		var c *cache.Cache
 		if c, err = cache.Open(dir, int64(o.CacheLimit)<<20, l.withoutCache); err == nil {
 			c.Follow(l.options.Output)
-			return func(next action.Runner) action.Runner { return c.Runner(next, r.Dir) }, c.Close
+			return c
 		}
 	}
 	l.withoutCache(err)
-	return without, func() {}
+	return nil
 }
 
 // withoutCache is told once that the cache is of no use.

@@ -94,7 +94,7 @@ func (l *linker) fastLink(ctx context.Context, w *workshop) (*build, *fastReport
 	if err != nil {
 		return nil, nil, err
 	}
-	b.sliced = newSliced(l.modules())
+	b.sliced = &sliced{modules: l.modules()}
 	whole, err := b.fastAction()
 	if err != nil {
 		return nil, nil, err
@@ -123,7 +123,7 @@ func (b *build) fastAction() (*action.Action, error) {
 	if err != nil {
 		return nil, err
 	}
-	job, err := json.Marshal([]any{b.plan.Engine, b.plan.EngineOptions(), b.plan.Assemble, b.plan.MergeArguments})
+	job, err := json.Marshal([]any{b.plan.Engine, b.plan.EngineOptions(), b.plan.Assemble, b.plan.MergeArguments, b.options.Own.SliceSize})
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package link
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -25,14 +26,6 @@ type sliced struct {
 	open int                // slices that libnvvm has not made yet
 	logs []*message.Message // what libnvvm said of each slice
 	said []*message.Message // what else was said
-}
-
-// newSliced is for modules that will be in several actions each.
-func newSliced(modules []engine.Module) *sliced {
-	for i := range modules {
-		modules[i].Content = action.Shared(modules[i].Content.Load)
-	}
-	return &sliced{modules: modules}
 }
 
 func (s *sliced) hear(m *message.Message) {
@@ -64,7 +57,7 @@ func (b *build) slices(ctx context.Context, w *workshop) error {
 		return err
 	}
 	s := b.sliced
-	if s.plan, err = slice.Make(scanned, slice.Options{Vector: b.plan.Compile, Provided: b.provided()}); err != nil {
+	if s.plan, err = slice.Make(scanned, b.sliceOptions()); err != nil {
 		return err
 	}
 	b.say("%d slices, together %.2f times the work of the program", len(s.plan.Slices), s.plan.Amplification)
@@ -75,6 +68,14 @@ func (b *build) slices(ctx context.Context, w *workshop) error {
 		b.compileSlice(i)
 	}
 	return b.graph.Run(ctx, b.watch(w.runner), w.jobs)
+}
+
+func (b *build) sliceOptions() slice.Options {
+	o := slice.Options{Vector: b.plan.Compile, Provided: b.provided(), Size: b.options.Own.SliceSize << 10}
+	if o.Size == 0 {
+		o.Size, o.Amplification = 1, math.Inf(1)
+	}
+	return o
 }
 
 // provided says which functions the device runtime has, if it takes part.

@@ -109,6 +109,8 @@ type Own struct {
 	Verbose    bool
 	Cache      string        // "on" or "off"
 	CacheLimit int           // in megabytes
+	Jobs       int           // how many tools at once; 0: as many as there are processors
+	SliceSize  int           // in kilobytes; 0: a kernel
 	CUDA       string        // root of the toolkit to use; empty: find one
 	TimeLimit  time.Duration // for one run of a tool; 0: none
 	TempDir    string

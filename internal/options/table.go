@@ -192,6 +192,8 @@ var table = []row{
 	{long: "warpld-engine", short: "warpld-engine", group: own, field: func(o *Options) any { return &o.Own.Engine }, value: "engine",
 		allowed: []string{"auto", "nvvm", "jitlink", "vendor"}, initial: "auto",
 		help: "What compiles LTO-IR: libnvvm, nvJitLink, the vendor's nvlink, or the best of them that is there."},
+	{long: "warpld-jobs", short: "warpld-jobs", group: own, field: func(o *Options) any { return &o.Own.Jobs }, value: "number", initial: "0",
+		help: "How many tools may run at once; 0 for one per processor. A jobserver of GNU make, memory and other links of this user may allow less."},
 	{long: "warpld-keep", short: "warpld-keep", group: own, field: func(o *Options) any { return &o.Own.Keep },
 		help: "Keep the working directories of the actions and print where they are."},
 	{long: "warpld-mode", short: "warpld-mode", group: own, field: func(o *Options) any { return &o.Own.Mode }, value: "exact|fast",
@@ -201,6 +203,8 @@ var table = []row{
 	{long: "warpld-record", short: "warpld-record", group: own, field: func(o *Options) any { return &o.Own.Record }, value: "file or folder",
 		help: "Write what went in, what was decided and why, what was run and what came out, as JSON. " +
 			"In a folder that exists, each link gets a file of its own. 'warpld explain' and 'warpld diff' read it."},
+	{long: "warpld-slice-size", short: "warpld-slice-size", group: own, field: func(o *Options) any { return &o.Own.SliceSize }, value: "kilobytes", initial: "192",
+		help: "How much code a slice of --warpld-mode=fast has, roughly; 0 for one kernel in each, whatever that costs."},
 	{long: "warpld-strict", short: "warpld-strict", group: own, field: func(o *Options) any { return &o.Own.Strict },
 		help: "Make errors of the warnings that nvlink does not have: about inputs that take no part in the link, " +
 			"about code that is removed because the host does not name it, and about a result without code."},

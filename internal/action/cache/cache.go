@@ -5,6 +5,8 @@
 //
 //	results/ab/abcd...   what an action gave, by the action's key (JSON)
 //	blobs/cd/cdef...     its outputs, by their digest
+//	locks/ef01...        locked by the one that runs the action of that key (lock.go)
+//	slots/               for the links of this machine to share (package jobs)
 //	digests              digests of files that were not changed since (stat.go)
 //	last/                what the last link of each output was made of (why.go)
 //
@@ -48,13 +50,16 @@ type Cache struct {
 // function hears of the first failure, such as a full disk; the link goes on
 // without the cache then.
 func Open(dir string, limit int64, note func(error)) (*Cache, error) {
-	for _, sub := range []string{"results", "blobs", "last"} {
+	for _, sub := range []string{"results", "blobs", "last", "locks", "slots"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o777); err != nil {
 			return nil, fmt.Errorf("cache: %w", err)
 		}
 	}
 	return &Cache{dir: dir, limit: limit, note: note, digests: openStatCache(filepath.Join(dir, "digests"))}, nil
 }
+
+// Slots is a directory for locks that all links share.
+func (c *Cache) Slots() string { return filepath.Join(c.dir, "slots") }
 
 // Dir is where the user's cache lies.
 func Dir(env func(string) string) (string, error) {
@@ -128,6 +133,15 @@ func (r *runner) Run(ctx context.Context, a *action.Action) (*action.Result, err
 	}
 	if !errors.Is(err, os.ErrNotExist) {
 		r.cache.failed(err)
+	}
+	unlock, err := r.cache.lock(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if result, err = r.cache.get(key, a, r.keep()); err == nil { // somebody has made it meanwhile
+		r.cache.remember(a, key, digests, true)
+		return result, nil
 	}
 	if result, err = r.next.Run(ctx, a); err != nil {
 		return nil, err

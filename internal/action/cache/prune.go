@@ -101,13 +101,14 @@ func (c *Cache) entries() (list []entry, size Size, err error) {
 		if err != nil {
 			return err
 		}
-		if strings.HasPrefix(relative, temporaryPrefix) {
+		kind, _, _ := strings.Cut(relative, string(filepath.Separator))
+		if strings.HasPrefix(relative, temporaryPrefix) || kind == "locks" {
 			if time.Since(info.ModTime()) > abandonedAfter {
 				os.Remove(path)
 			}
 			return nil
 		}
-		if kind, _, _ := strings.Cut(relative, string(filepath.Separator)); kind == "results" || kind == "blobs" {
+		if kind == "results" || kind == "blobs" {
 			e := entry{path, info.Size(), info.ModTime()}
 			list = append(list, e)
 			size.count(e)
