@@ -61,6 +61,8 @@ type Job struct {
 	Options []string
 	// PostLink asks for the bitcode of all modules after they were linked.
 	PostLink bool `json:",omitempty"`
+	// Apart asks for a result of each module by itself, in files named by Apart.
+	Apart bool `json:",omitempty"`
 }
 
 // An Answer is what a worker writes.
@@ -85,7 +87,36 @@ type Answer struct {
 
 // Compile is the action that makes PTX of the modules.
 func Compile(kind plan.Engine, t Tools, modules []Module, options []string) (*action.Action, error) {
-	job := Job{Engine: kind, Library: "./" + library(kind), Options: options, PostLink: t.PostLink && kind == plan.NVVM}
+	job := Job{Engine: kind, Options: options, PostLink: t.PostLink && kind == plan.NVVM}
+	outputs := []string{PTXFile, AnswerFile}
+	if job.PostLink {
+		outputs = append(outputs, LinkedFile)
+	}
+	return job.action(t, modules, outputs)
+}
+
+// CompileApart is the action that makes PTX of each module by itself. One process
+// for many small modules saves most of the time: loading the library takes longer.
+func CompileApart(kind plan.Engine, t Tools, modules []Module, options []string) (*action.Action, error) {
+	var outputs []string
+	for i := range modules {
+		outputs = append(outputs, Apart(i, PTXFile), Apart(i, AnswerFile))
+	}
+	return (&Job{Engine: kind, Options: options, Apart: true}).action(t, modules, outputs)
+}
+
+// Apart is the name of a module's own output file.
+func Apart(place int, file string) string { return fmt.Sprintf("%05d-%s", place, file) }
+
+// ResultApart is the result that Compile gives for one module of CompileApart.
+func ResultApart(r *action.Result, place int) *action.Result {
+	one := *r
+	one.Outputs = map[string]action.Content{PTXFile: r.Outputs[Apart(place, PTXFile)], AnswerFile: r.Outputs[Apart(place, AnswerFile)]}
+	return &one
+}
+
+func (job *Job) action(t Tools, modules []Module, outputs []string) (*action.Action, error) {
+	job.Library = "./" + library(job.Engine)
 	inputs := make([]action.File, 0, len(modules)+2)
 	for i, m := range modules {
 		name := ModuleName(i)
@@ -94,15 +125,11 @@ func Compile(kind plan.Engine, t Tools, modules []Module, options []string) (*ac
 	}
 	text, err := json.Marshal(job)
 	if err != nil {
-		return nil, fmt.Errorf("job of the %s engine: %w", kind, err)
+		return nil, fmt.Errorf("job of the %s engine: %w", job.Engine, err)
 	}
 	inputs = append(inputs,
 		action.File{Name: JobFile, Content: action.Bytes(text)},
-		action.File{Name: library(kind), Content: action.AtPath(t.Library)})
-	outputs := []string{PTXFile, AnswerFile}
-	if job.PostLink {
-		outputs = append(outputs, LinkedFile)
-	}
+		action.File{Name: library(job.Engine), Content: action.AtPath(t.Library)})
 	return &action.Action{
 		Label:   "compile",
 		Tool:    action.File{Name: "warpld", Content: action.AtPath(t.Self)},

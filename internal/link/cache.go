@@ -15,6 +15,8 @@ import (
 type workshop struct {
 	runner action.Runner
 	jobs   int // how many at once
+	// limited is the runner without the cache.
+	limited action.Runner
 	// remember puts the cache in front of a runner.
 	remember func(action.Runner) action.Runner
 }
@@ -32,7 +34,7 @@ func (l *linker) open(r *local.Runner) (*workshop, func()) {
 		limits.Slots = c.Slots()
 	}
 	limited := jobs.New(r, limits)
-	w.runner = w.remember(limited)
+	w.limited, w.runner = limited, w.remember(limited)
 	return w, func() {
 		limited.Close()
 		if c != nil {

@@ -100,7 +100,7 @@ func (l *linker) fastLink(ctx context.Context, w *workshop) (*build, *fastReport
 		return nil, nil, err
 	}
 	link := doing(func(ctx context.Context, _ *action.Action) (*action.Result, error) { return b.linkSlices(ctx, w) })
-	result, err := w.remember(link).Run(ctx, whole)
+	result, err := l.watch(w.remember(link)).Run(ctx, whole)
 	if err != nil {
 		return nil, nil, err
 	}

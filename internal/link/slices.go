@@ -86,36 +86,16 @@ func (b *build) provided() func(string) bool {
 	return func(name string) bool { return strings.HasPrefix(name, "__cudaCDP2") }
 }
 
-// scan reads the symbols of all modules, each compiled by itself with nothing removed.
-func (b *build) scan(ctx context.Context, w *workshop) ([]*slice.Module, error) {
-	vector := slice.ScanOptions(strings.TrimPrefix(b.plan.Compile[0], "-arch="))
-	scanned := make([]*slice.Module, len(b.sliced.modules))
-	var g action.Graph
-	for i := range b.sliced.modules {
-		one := b.sliced.modules[i : i+1]
-		g.Add(&action.Step{
-			Make: func() (*action.Action, error) { return b.compileAction("scan", one, vector) },
-			Done: func(r *action.Result) error {
-				text, _, err := b.compiledText(one, r)
-				if err == nil {
-					scanned[i], err = slice.Scan(one[0].Origin, text)
-				}
-				return err
-			},
-		})
-	}
-	return scanned, g.Run(ctx, b.watch(w.runner), w.jobs)
+// compileAction lets the plan's engine compile some modules with another vector.
+func (b *build) compileAction(modules []engine.Module, vector []string) (*action.Action, error) {
+	return engine.Compile(b.plan.Engine, b.tools, modules, b.engineOptions(vector))
 }
 
-// compileAction lets the plan's engine compile some modules with another vector.
-func (b *build) compileAction(label string, modules []engine.Module, vector []string) (*action.Action, error) {
+// engineOptions is a vector in the form of the plan's engine.
+func (b *build) engineOptions(vector []string) []string {
 	p := *b.plan
 	p.Compile = vector
-	a, err := engine.Compile(p.Engine, b.tools, modules, p.EngineOptions())
-	if err == nil {
-		a.Label = label
-	}
-	return a, err
+	return p.EngineOptions()
 }
 
 func (b *build) compiledText(modules []engine.Module, r *action.Result) ([]byte, *engine.Outcome, error) {
@@ -138,7 +118,7 @@ func (b *build) compileSlice(i int) {
 	}
 	b.graph.Add(&action.Step{
 		Weight: 2 * one.Size, // ptxas takes as long again
-		Make:   func() (*action.Action, error) { return b.compileAction("compile", modules, one.Vector) },
+		Make:   func() (*action.Action, error) { return b.compileAction(modules, one.Vector) },
 		Done: func(r *action.Result) error {
 			text, outcome, err := b.compiledText(modules, r)
 			if err != nil {

@@ -23,11 +23,11 @@ import (
 func Main(args []string) int {
 	// The library owns the memory that counts; collecting ours is wasted work.
 	debug.SetGCPercent(-1)
-	do := run
+	work := run
 	if len(args) > 0 {
-		do = func() error { return runStage(args) }
+		work = func() error { return runStage(args) }
 	}
-	if err := do(); err != nil {
+	if err := work(); err != nil {
 		fmt.Fprintln(os.Stderr, "worker:", err)
 		return 1
 	}
@@ -43,22 +43,38 @@ func run() error {
 	if err := json.Unmarshal(text, &job); err != nil {
 		return fmt.Errorf("%s: %w", engine.JobFile, err)
 	}
-	answer, ptx, err := compile(&job)
-	if err != nil {
-		return err
+	if !job.Apart {
+		return do(&job, func(file string) string { return file })
 	}
-	if text, err = json.Marshal(answer); err != nil {
-		return err
-	}
-	if err := os.WriteFile(engine.PTXFile, ptx, 0o600); err != nil {
-		return err
-	}
-	if job.PostLink {
-		if err := os.WriteFile(engine.LinkedFile, answer.Linked, 0o600); err != nil {
+	modules := job.Modules
+	for i := range modules {
+		job.Modules = modules[i : i+1]
+		if err := do(&job, func(file string) string { return engine.Apart(i, file) }); err != nil {
 			return err
 		}
 	}
-	return os.WriteFile(engine.AnswerFile, text, 0o600)
+	return nil
+}
+
+// do compiles and writes the results into files of other names.
+func do(job *engine.Job, name func(string) string) error {
+	answer, ptx, err := compile(job)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(answer)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(name(engine.PTXFile), ptx, 0o600); err != nil {
+		return err
+	}
+	if job.PostLink {
+		if err := os.WriteFile(name(engine.LinkedFile), answer.Linked, 0o600); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(name(engine.AnswerFile), text, 0o600)
 }
 
 // compile lets the job's engine make PTX.
