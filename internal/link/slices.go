@@ -170,7 +170,8 @@ func (b *build) slicedParts(target object.Arch) []part {
 	assembled := b.nativeAssemblies()
 	var parts []part
 	for _, shard := range b.shards {
-		parts = append(parts, part{assembled: shard, Part: merge.Part{Origin: plan.LTOName, Form: merge.Cubin, Code: shard.cubin.Read}})
+		parts = append(parts, part{assembled: shard, Part: merge.Part{Origin: plan.LTOName, Form: merge.Carried, ID: "_lto",
+			Code: stored(shard.cubin, target)}})
 	}
 	for i := range b.plan.Merge {
 		if m := &b.plan.Merge[i]; m.Native != nil {
