@@ -142,7 +142,7 @@ func (b *build) keepPart(k *keeper, p part, file action.File) {
 		k.save(file.Name, file.Content)
 		return
 	}
-	args := []string{"-arch=" + object.Arch{Number: b.options.Arch.Number, Suffix: b.options.Arch.Suffix}.String()}
+	args := []string{"-arch=" + b.target().String()}
 	if p.Form == merge.Carried {
 		args = append(args, "-id="+p.ID)
 	}

@@ -1,9 +1,15 @@
 package link
 
 import (
+	"errors"
+	"fmt"
+
 	"github.com/warpld/warpld/internal/action"
 	"github.com/warpld/warpld/internal/merge"
+	"github.com/warpld/warpld/internal/merge/device"
+	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object"
+	"github.com/warpld/warpld/internal/object/cubin"
 	"github.com/warpld/warpld/internal/object/fatbin"
 	"github.com/warpld/warpld/internal/object/hostelf"
 	"github.com/warpld/warpld/internal/plan"
@@ -16,14 +22,50 @@ func (b *build) merge() {
 	for _, a := range assemblies {
 		after = append(after, a.step)
 	}
+	prepare := func() {
+		b.reportAll(assemblies...)
+		b.parts = b.mergeParts()
+	}
+	if b.options.Own.Merge == "vendor" || b.options.Own.Merge == "auto" && !device.Proven(b.target()) {
+		b.mergeByVendor(after, prepare)
+		return
+	}
 	b.graph.Add(&action.Step{
 		After: after,
 		Make: func() (*action.Action, error) {
-			b.reportAll(assemblies...)
+			prepare()
+			record, err := b.toolRecord()
+			b.merging = b.runBy(merge.Own(b.Self, b.release().Number(), record, b.options.Own.ExactBytes))
+			return b.merging, err
+		},
+		Done: func(r *action.Result) error {
+			outcome, err := merge.JudgeOwn(mergerView(b.parts), r)
+			var unknown *merge.NotCovered
+			switch {
+			case err == nil:
+				return b.merged(outcome)
+			case b.options.Own.Merge == "own" && errors.As(err, &unknown):
+				return &message.Message{Severity: message.Fatal, ID: "merge-not-covered", Text: "warpld's own merger cannot do this link: " + unknown.What,
+					Hint: "leave out --warpld-merge=own, and the toolkit's nvlink does it"}
+			case b.options.Own.Merge == "own":
+				return err
+			}
+			// What ours refuses the toolkit's must refuse, too.
+			b.say("the toolkit's nvlink merges: %v", err)
+			b.mergeByVendor(nil, func() {})
+			return nil
+		},
+	})
+}
+
+// mergeByVendor lets the toolkit's nvlink merge.
+func (b *build) mergeByVendor(after []*action.Step, prepare func()) {
+	b.graph.Add(&action.Step{
+		After: after,
+		Make: func() (*action.Action, error) {
+			prepare()
 			nvlink, err := b.toolkit.NeedNVLink()
-			b.parts = b.mergeParts()
-			tool := merge.Tool{NVLink: nvlink, Env: b.tools.Env, Limit: b.tools.Limit}
-			b.merging = merge.Action(tool, mergerView(b.parts), b.mergeArguments())
+			b.merging = b.runBy(merge.Vendor(nvlink))
 			return b.merging, err
 		},
 		Done: func(r *action.Result) error {
@@ -31,13 +73,43 @@ func (b *build) merge() {
 			if err != nil {
 				return err
 			}
-			for _, m := range outcome.Said {
-				b.report(m)
-			}
-			b.output, b.registered = outcome.Cubin, outcome.Registered
-			return nil
+			return b.merged(outcome)
 		},
 	})
+}
+
+func (b *build) runBy(m merge.Merger) *action.Action {
+	m.Env, m.Limit = b.tools.Env, b.tools.Limit
+	return m.Action(mergerView(b.parts), b.mergeArguments())
+}
+
+// merged ends the link with the result of a merge.
+func (b *build) merged(o *merge.Outcome) error {
+	for _, m := range o.Said {
+		b.report(m)
+	}
+	for _, r := range o.Removed {
+		b.say("%s of %s is not in the result: %s", message.Demangle(r.Symbol), r.From, r.Reason)
+	}
+	b.output, b.registered = o.Cubin, o.Registered
+	return nil
+}
+
+// toolRecord is what the result says of the link: that of nvlink, if the result has to
+// be the same in every byte. nvlink records paths, too, which ours does not.
+func (b *build) toolRecord() (cubin.Tool, error) {
+	v := b.toolkit.Version
+	record := cubin.Tool{Name: "warpld", Version: fmt.Sprintf("for CUDA %s", v), Options: "-arch " + b.options.Arch.String() + " "}
+	if !b.options.Own.ExactBytes {
+		return record, nil
+	}
+	record.Name, record.Build, record.Options = "nvlink", b.toolkit.Build(), b.options.Record()
+	record.Version = fmt.Sprintf("Cuda compilation tools, release %d.%d, V%s", v.Major, v.Minor, v)
+	if record.Build == "" {
+		return record, &message.Message{Severity: message.Fatal, ID: "toolkit-build", Text: "the build of the CUDA toolkit is not known, so its record cannot be made",
+			Hint: "leave out --warpld-exact-bytes, or give --warpld-merge=vendor"}
+	}
+	return record, nil
 }
 
 // A part is one of a merge, and what its code is: a cubin of ours, or the piece
@@ -56,9 +128,13 @@ func mergerView(parts []part) []merge.Part {
 	return list
 }
 
+func (b *build) target() object.Arch {
+	return object.Arch{Number: b.options.Arch.Number, Suffix: b.options.Arch.Suffix}
+}
+
 // mergeParts are the plan's, with the code that the actions before made.
 func (b *build) mergeParts() []part {
-	target := object.Arch{Number: b.options.Arch.Number, Suffix: b.options.Arch.Suffix}
+	target := b.target()
 	if b.sliced != nil {
 		return b.slicedParts(target)
 	}

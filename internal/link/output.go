@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/warpld/warpld/internal/merge"
 	"github.com/warpld/warpld/internal/message"
 )
 
@@ -37,18 +38,7 @@ func (l *linker) writeRegistration(ids []string) error {
 		l.say("%s exists and is left as it is", path)
 		return nil
 	}
-	return replaceFile(path, strings.NewReader(registration(ids)))
-}
-
-// registration is the text that nvcc compiles into the host program: the ids of
-// the objects whose device code was linked.
-func registration(ids []string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "#define NUM_PRELINKED_OBJECTS %d\n", len(ids))
-	for _, id := range ids {
-		fmt.Fprintf(&b, "DEFINE_REGISTER_FUNC(%s)\n", id)
-	}
-	return b.String()
+	return replaceFile(path, strings.NewReader(merge.Registration(ids)))
 }
 
 // replaceFile writes a file under another name and moves it into place, so that

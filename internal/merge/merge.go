@@ -1,9 +1,10 @@
 // Package merge makes one cubin of relocatable ones: the last step of every link
 // that is not a whole program for ptxas.
 //
-// The merger is the toolkit's own nvlink, run as an action like every other: it
-// sees files that hold just the code and the host references that count, under
-// names by their place in the link.
+// There are two mergers, the toolkit's nvlink and warpld itself (own.go, and
+// package device). Both are run as actions like every other, with the same
+// arguments and inputs: files that hold just the code and the host references
+// that count, under names by their place in the link.
 package merge
 
 import (
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/warpld/warpld/internal/action"
+	"github.com/warpld/warpld/internal/merge/device"
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object/hostelf"
 )
@@ -45,11 +47,19 @@ type Part struct {
 	Runtime bool
 }
 
-// A Tool is the merger.
-type Tool struct {
-	NVLink string
-	Env    []string
-	Limit  time.Duration
+// A Merger is a program that merges, and how it is run.
+type Merger struct {
+	Tool action.File
+	// First are the arguments before those of nvlink, and Also what it writes
+	// beside what nvlink does.
+	First, Also []string
+	Env         []string
+	Limit       time.Duration
+}
+
+// Vendor is the toolkit's nvlink.
+func Vendor(nvlink string) Merger {
+	return Merger{Tool: action.File{Name: "nvlink", Content: action.AtPath(nvlink)}}
 }
 
 // Names of files in the working directory.
@@ -60,14 +70,14 @@ const (
 )
 
 // Action is the action that merges the parts in their order.
-func Action(t Tool, parts []Part, arguments []string) *action.Action {
+func (m Merger) Action(parts []Part, arguments []string) *action.Action {
 	a := &action.Action{
 		Label:   "merge",
-		Tool:    action.File{Name: "nvlink", Content: action.AtPath(t.NVLink)},
-		Args:    append(slices.Clone(arguments), "-o", outputFile, "--register-link-binaries="+registerFile),
-		Env:     t.Env,
-		Outputs: []string{outputFile, registerFile},
-		Limit:   t.Limit,
+		Tool:    m.Tool,
+		Args:    slices.Concat(m.First, arguments, []string{"-o", outputFile, "--register-link-binaries=" + registerFile}),
+		Env:     m.Env,
+		Outputs: append([]string{outputFile, registerFile}, m.Also...),
+		Limit:   m.Limit,
 	}
 	for i, p := range parts {
 		f := action.File{Name: p.name(i), Origin: p.Origin, Content: action.Content{Load: p.file}}
@@ -105,11 +115,24 @@ type Outcome struct {
 	// Registered are the IDs of the parts that are in the result.
 	Registered []string
 	Said       []*message.Message
+	// Removed are the functions that the result lacks; nvlink doesn't tell.
+	Removed []device.Removal
+}
+
+// Registration is the text that nvcc compiles into the host program: the ids of
+// the objects whose device code was linked.
+func Registration(ids []string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "#define NUM_PRELINKED_OBJECTS %d\n", len(ids))
+	for _, id := range ids {
+		fmt.Fprintf(&b, "DEFINE_REGISTER_FUNC(%s)\n", id)
+	}
+	return b.String()
 }
 
 var registered = regexp.MustCompile(`DEFINE_REGISTER_FUNC\((.*)\)`)
 
-// Judge reads the result of a merge. The error is what nvlink said, with the
+// Judge reads the result of a merge by nvlink. The error is what nvlink said, with the
 // user's names for the parts.
 func Judge(parts []Part, r *action.Result) (*Outcome, error) {
 	said := message.Parse(withOrigins(string(r.Stdout)+string(r.Stderr), parts))
@@ -118,6 +141,11 @@ func Judge(parts []Part, r *action.Result) (*Outcome, error) {
 	}
 	// Which inputs had host code is the plan's to say; here all files are of our making.
 	said = slices.DeleteFunc(said, func(m *message.Message) bool { return strings.Contains(m.Text, "has no host code, which could") })
+	return outcome(said, r)
+}
+
+// outcome reads what a merge has written.
+func outcome(said []*message.Message, r *action.Result) (*Outcome, error) {
 	out := &Outcome{Cubin: r.Outputs[outputFile], Said: said}
 	text, err := r.Outputs[registerFile].Read()
 	if err != nil {

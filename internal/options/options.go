@@ -105,6 +105,8 @@ type Options struct {
 // Own is what warpld's own options say.
 type Own struct {
 	Engine     string // "auto", "nvvm", "jitlink" or "vendor"
+	Merge      string // "auto", "own" or "vendor"
+	ExactBytes bool   // the tool record is nvlink's too
 	Mode       string // "exact" or "fast"
 	Verbose    bool
 	Cache      string        // "on" or "off"

@@ -37,7 +37,7 @@ func (p *Plan) choose(in Input) (*choice, error) {
 	c := &choice{linkedBefore: map[string]bool{}, forcePartial: o.LTO && (o.Relocatable || o.ForcePartial)}
 	c.deviceC = c.forcePartial
 	c.named = len(contained(o.KernelsUsed)) > 0 || len(contained(o.VariablesUsed)) > 0
-	target := object.Target{Arch: object.Arch{Number: o.Arch.Number, Suffix: o.Arch.Suffix}, LTO: o.LTO, Toolkit: in.Release.number()}
+	target := object.Target{Arch: object.Arch{Number: o.Arch.Number, Suffix: o.Arch.Suffix}, LTO: o.LTO, Toolkit: in.Release.Number()}
 	for _, obj := range in.Objects {
 		for _, id := range obj.LinkedIDs {
 			c.linkedBefore[id] = true
@@ -94,7 +94,7 @@ func (p *Plan) native(o *options.Options, c *choice, piece Piece) {
 // warnOfMissingHostCode is for bare device code in a program that registers its
 // objects; nvlink speaks of it since 13.4.
 func (p *Plan) warnOfMissingHostCode(in Input, obj *object.Object) {
-	if in.Options.RegisterLinkBinaries == "" || in.Release.number() < 134 || !isBare(obj) {
+	if in.Options.RegisterLinkBinaries == "" || in.Release.Number() < 134 || !isBare(obj) {
 		return
 	}
 	p.Messages = append(p.Messages, &message.Message{Severity: message.Info, ID: "no-host-code", Origin: obj.Origin,

@@ -22,8 +22,8 @@ type Input struct {
 // differ in what they pass on.
 type Release struct{ Major, Minor int }
 
-// number is the form in which cubins record a release: 130 for 13.0.
-func (r Release) number() int { return r.Major*10 + r.Minor }
+// Number is the form in which cubins record a release: 130 for 13.0.
+func (r Release) Number() int { return r.Major*10 + r.Minor }
 
 // keepsArchSuffix says whether nvlink of this release tells libnvvm and ptxas of
 // the letter in sm_100a and sm_100f. 13.0 tells only ptxas, and only of the 'a'.

@@ -84,6 +84,17 @@ func versionFromTool(root string) Version {
 	return Version{}
 }
 
+// Build is the line that the tools of the toolkit print beneath their version, or
+// empty: "Build cuda_13.0.r13.0/compiler.36424714_0".
+func (t *Toolkit) Build() string {
+	for _, dir := range binDirs {
+		if text := printedBuild.Find(readHead(filepath.Join(t.Root, dir, "bin2c"), 1<<20)); text != nil {
+			return string(text)
+		}
+	}
+	return ""
+}
+
 // versionFromLibraryName takes it from libnvJitLink.so.13.0.88, a name that
 // the layouts of NVIDIA and conda have.
 func versionFromLibraryName(root string) Version {
@@ -142,6 +153,7 @@ func versionFromDirectory(root string) Version {
 var (
 	wholeVersion     = regexp.MustCompile(`^(\d+)\.(\d+)(?:\.(\d+))?`)
 	printedVersion   = regexp.MustCompile(`release \d+\.\d+, V(\d+)\.(\d+)\.(\d+)`)
+	printedBuild     = regexp.MustCompile(`Build cuda_[\w.]+/[\w.]+`)
 	libraryVersion   = regexp.MustCompile(`\.so\.(\d+)\.(\d+)\.(\d+)$`)
 	wheelVersion     = regexp.MustCompile(`-(\d+)\.(\d+)(?:\.(\d+))?.*\.dist-info$`)
 	directoryVersion = regexp.MustCompile(`^cuda-(\d+)\.(\d+)(?:\.(\d+))?$`)

@@ -14,18 +14,24 @@ import (
 	"github.com/warpld/warpld/internal/engine"
 	"github.com/warpld/warpld/internal/engine/jitlink"
 	"github.com/warpld/warpld/internal/engine/nvvm"
+	"github.com/warpld/warpld/internal/merge"
 	"github.com/warpld/warpld/internal/plan"
 )
 
 // Main does the job in the working directory and gives the exit code: zero
 // whenever there is an answer, even if the answer is that a call failed. With
-// arguments it runs one stage of a link by hand.
+// arguments it merges, or runs another stage of a link by hand.
 func Main(args []string) int {
-	// The library owns the memory that counts; collecting ours is wasted work.
-	debug.SetGCPercent(-1)
 	work := run
-	if len(args) > 0 {
-		work = func() error { return runStage(args) }
+	switch {
+	case len(args) > 0 && args[0] == merge.Stage:
+		work = func() error { return mergeParts(args[1:]) }
+	default:
+		// The library owns the memory that counts; collecting ours is wasted work.
+		debug.SetGCPercent(-1)
+		if len(args) > 0 {
+			work = func() error { return runStage(args) }
+		}
 	}
 	if err := work(); err != nil {
 		fmt.Fprintln(os.Stderr, "worker:", err)

@@ -17,7 +17,7 @@ func (l *linker) findStacks() error {
 		return uint64(l.symbols[node].function.frame)
 	})
 	for _, k := range l.reached.kernels {
-		if l.stacks[k].recursive {
+		if l.stacks[k].recursive && !l.options.SuppressStackSizeWarning {
 			l.warnRecursion(k)
 		}
 	}

@@ -67,13 +67,15 @@ type Options struct {
 	IgnoreHostInfo bool
 	// KeepSystemLibraries is -keep-system-libraries: libcudadevrt always takes part.
 	KeepSystemLibraries bool
+	// SuppressStackSizeWarning is -suppress-stack-size-warning.
+	SuppressStackSizeWarning bool
 }
 
 // An Output is a link that went well.
 type Output struct {
 	Cubin []byte
 	// Messages are the warnings.
-	Messages []*message.Message
+	Messages message.List
 	// Taken says of every input whether it is part of the output.
 	Taken   []bool
 	Removed []Removal
@@ -112,8 +114,12 @@ const (
 	toolkit134 = 134
 )
 
-// architectures are those whose outputs were held against nvlink's.
+// architectures are those that the rules are for.
 var architectures = []int{75, 80, 86, 89, 90, 100, 120}
+
+// Proven says whether all outputs for an architecture that were held against
+// nvlink's were equal.
+func Proven(a arch.Arch) bool { return a.Number >= 75 && a.Number <= 90 }
 
 func (o *Options) supported() error {
 	switch {

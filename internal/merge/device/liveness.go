@@ -28,7 +28,7 @@ func (l *linker) chooseKernels(inputs []Input) {
 	if o.IgnoreHostInfo {
 		return
 	}
-	keep := &kernelFilter{fromHost: true}
+	keep, launches := &kernelFilter{fromHost: true}, false
 	for i := range inputs {
 		in := &inputs[i]
 		if in.Host == HostUnknown && !in.Runtime {
@@ -36,8 +36,9 @@ func (l *linker) chooseKernels(inputs []Input) {
 		}
 		keep.external = append(keep.external, in.LaunchedExternal...)
 		keep.internal = append(keep.internal, in.LaunchedInternal...)
+		launches = launches || !in.Runtime && len(in.LaunchedExternal)+len(in.LaunchedInternal) > 0
 	}
-	if len(keep.external)+len(keep.internal) > 0 {
+	if launches { // a program that launches nothing keeps everything
 		l.keep = keep
 	}
 }

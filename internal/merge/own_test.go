@@ -1,0 +1,63 @@
+package merge
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/warpld/warpld/internal/action"
+	"github.com/warpld/warpld/internal/merge/device"
+	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/object/cubin"
+)
+
+var parts = []Part{{Origin: "dir/a.o", Form: Carried}, {Origin: `lib "x".a:b.o`, Form: Cubin}}
+
+func TestMergersSeeTheSame(t *testing.T) {
+	vendor := Vendor("/cuda/nvlink").Action(parts, []string{"-arch=sm_80"})
+	own := Own("/bin/warpld", 130, cubin.Tool{Name: "warpld"}, true).Action(parts, []string{"-arch=sm_80"})
+	if diff := cmp.Diff(vendor.Args, own.Args[len(own.Args)-len(vendor.Args):]); diff != "" {
+		t.Errorf("the arguments differ:\n%s", diff)
+	}
+	for i := range vendor.Inputs {
+		if vendor.Inputs[i].Name != own.Inputs[i].Name {
+			t.Errorf("input %d is %s and %s", i, vendor.Inputs[i].Name, own.Inputs[i].Name)
+		}
+	}
+	want := "worker merge -toolkit=130 -record= -record=warpld -record= -record= -record= -exact"
+	if got := strings.Join(own.Args[:len(own.Args)-len(vendor.Args)], " "); got != want {
+		t.Errorf("the first arguments are %s, want %s", got, want)
+	}
+}
+
+func answered(a Answer) *action.Result {
+	text, err := json.Marshal(a)
+	if err != nil {
+		panic(err)
+	}
+	return &action.Result{Outputs: map[string]action.Content{
+		AnswerFile: action.Bytes(text), outputFile: action.Bytes([]byte("code")), registerFile: action.Bytes([]byte(Registration([]string{"_1"})))}}
+}
+
+func TestJudgeOwn(t *testing.T) {
+	out, err := JudgeOwn(parts, answered(Answer{Messages: message.List{{Severity: message.Warning, Text: "in part-00001.cubin", Notes: []string{"part-00000.o"}}},
+		Removed: []device.Removal{{Symbol: "f", From: "part-00000.o"}}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := out.Said[0]; m.Text != `in lib "x".a:b.o` || m.Notes[0] != "dir/a.o" || out.Removed[0].From != "dir/a.o" || out.Registered[0] != "_1" {
+		t.Errorf("the outcome is %+v, its message %+v", out, m)
+	}
+	if _, err := JudgeOwn(parts, answered(Answer{Failed: true, Messages: message.List{{Severity: message.Error, Text: "'part-00000.o'"}}})); err == nil || err.Error() != "'dir/a.o'" {
+		t.Errorf("a failed merge: %v", err)
+	}
+	var unknown *NotCovered
+	for _, r := range []*action.Result{answered(Answer{NotCovered: "x of part-00000.o"}), {Signal: "killed"}, {TimedOut: true}, {ExitCode: 1, Stderr: []byte("usage")}} {
+		if _, err := JudgeOwn(parts, r); !errors.As(err, &unknown) {
+			t.Errorf("%+v: %v", r, err)
+		}
+	}
+}
