@@ -160,7 +160,7 @@ func (l view) setExternals(k symbolID, counted []symbolID) {
 	if row != nil {
 		before = len(l.externalsOf([]symbolID{k}))
 	}
-	list := l.externalsOf(counted)
+	list := l.externalsOf(append([]symbolID{k}, l.byArrival(counted)...))
 	alone := len(l.reached.kernels) == 1
 	switch {
 	case len(list) == before && row != nil:
@@ -178,15 +178,7 @@ func (l view) setExternals(k symbolID, counted []symbolID) {
 // order in which the rows came in; up to 13.0 the last one first. A row that
 // grew comes last.
 func (l view) externalsAlone(row *attribute, counted []symbolID) []symbolID {
-	order := slices.Clone(counted)
-	arrival := func(id symbolID) int {
-		if a := l.attributesOf(id); a != nil {
-			return a.arrival
-		}
-		return 0
-	}
-	slices.SortStableFunc(order, func(a, b symbolID) int { return arrival(a) - arrival(b) })
-	list := l.externalsOf(order)
+	list := l.externalsOf(l.byArrival(counted))
 	if l.options.Toolkit < toolkit134 {
 		slices.Reverse(list)
 	}
@@ -194,6 +186,19 @@ func (l view) externalsAlone(row *attribute, counted []symbolID) []symbolID {
 		row.deleted = true
 	}
 	return list
+}
+
+// byArrival orders functions as their attributes came in.
+func (l view) byArrival(functions []symbolID) []symbolID {
+	arrival := func(id symbolID) int {
+		if a := l.attributesOf(id); a != nil {
+			return a.arrival
+		}
+		return 0
+	}
+	order := slices.Clone(functions)
+	slices.SortStableFunc(order, func(a, b symbolID) int { return arrival(a) - arrival(b) })
+	return order
 }
 
 // externalsOf are the externals that remain of functions, each once.

@@ -249,7 +249,7 @@ func knownSymbol(y *elf64.Symbol, s *elf64.Section) bool {
 	case elf64.Function:
 		return y.Other&^otherKernel == 0 && (undefined && y.Binding != elf64.Local || isText(s))
 	case elf64.Object:
-		return undefined && y.Binding == elf64.Weak && isReservedName(y.Name)
+		return undefined && (y.Binding == elf64.Weak && isReservedName(y.Name) || y.Binding == elf64.Local && y.Name == bankSize)
 	case typeData:
 		return y.Binding != elf64.Local && undefined && knownVariable(y.Other) || !undefined && holdsVariable(s, y.Other)
 	}
@@ -278,6 +278,10 @@ func holdsVariable(s *elf64.Section, other uint8) bool {
 func isPlaceholder(y *elf64.Symbol) bool {
 	return y.Type == 0 && y.Name == "" && y.Section == elf64.Undefined && y.Binding == elf64.Local
 }
+
+// bankSize is a symbol by which code asks for the size of constant bank 0. It is
+// local, defined nowhere, and -1.
+const bankSize = ".nv.ptx.const0.size"
 
 // isReservedName reports whether a name is one of those that the tools
 // reserve, and refer to without a definition.

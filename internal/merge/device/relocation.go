@@ -14,6 +14,7 @@ const (
 	reloc32        relocationKind = 1
 	reloc64        relocationKind = 2
 	relocGlobal64  relocationKind = 4
+	relocDesc64    relocationKind = 35 // of a function's descriptor
 	relocAbs32At32 relocationKind = 55
 	relocLow32     relocationKind = 56
 	relocHigh32    relocationKind = 57
@@ -230,7 +231,7 @@ func (l *linker) decideInCode(target *section, r *relocation) (keep bool, err er
 		r.kind = reloc64
 	case relocAbs32At32, relocAbs16At32, relocConst19, relocConst21, relocAbs24At40:
 		return false, l.patchCode(target, r, y)
-	case reloc64, relocGlobal64, relocLow32, relocHigh32, relocCall47, relocCall55, relocDescLow, relocDescHigh:
+	case reloc64, relocGlobal64, relocLow32, relocHigh32, relocCall47, relocCall55, relocDesc64, relocDescLow, relocDescHigh:
 	default:
 		return false, unsupported("", "the relocation %d in '%s' on '%s'", r.kind, target.name, y.name)
 	}
@@ -248,6 +249,8 @@ func (l *linker) decideInCode(target *section, r *relocation) (keep bool, err er
 func (l *linker) patchCode(target *section, r *relocation, y *symbol) error {
 	p := patch{offset: r.offset, kind: r.kind, addend: r.addend, rel: r.rel}
 	switch {
+	case y.name == bankSize && target.flags&flagExec != 0 && !l.mirrors():
+		p.value = ^uint64(0)
 	case y.kind != typeData || target.flags&flagExec == 0:
 		return unsupported("", "the relocation %d in '%s' on '%s'", r.kind, target.name, y.name)
 	case y.isShared() && !y.defined():

@@ -231,7 +231,7 @@ func (l *linker) referToVariable(o *object, y *elf64.Symbol, old symbolID) symbo
 		return old
 	}
 	id := l.newSymbol(symbol{name: y.Name, binding: elf64.Global, kind: y.Type, other: y.Other, section: noSection,
-		value: y.Value, size: y.Size, global: true, from: o.name})
+		value: y.Value, size: y.Size, global: true, hidden: y.Name == bankSize, from: o.name})
 	l.byName[y.Name] = id
 	if y.Other == otherShared {
 		l.shared = append(l.shared, id)
