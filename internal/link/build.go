@@ -24,6 +24,8 @@ type build struct {
 	native []*assembly
 	shards []*assembly
 	linked action.Content
+	// compileSaid is what the compiler said, until it is reported.
+	compileSaid []*message.Message
 	// merging is the last action and parts are its inputs, if the link came to it.
 	merging *action.Action
 	parts   []part
@@ -66,7 +68,11 @@ func (l *linker) build(ctx context.Context, w *workshop) (*build, error) {
 	} else {
 		b.merge()
 	}
-	return b, b.graph.Run(ctx, l.watch(w.runner), w.jobs)
+	if err = b.graph.Run(ctx, l.watch(w.runner), w.jobs); err == nil {
+		b.reportSteps()
+	}
+	l.reportPlan(len(l.plan.Messages)) // in a link that failed, steps beside the failed one may or may not have ended
+	return b, err
 }
 
 // newBuild has the steps that do not depend on others.
@@ -110,8 +116,11 @@ func (b *build) compile() {
 			b.took(b.timeOfLTO("cicc", "lto.nvvm", "lto.ptx"), r.Usage.Wall)
 			for _, m := range []*message.Message{outcome.Wrote, outcome.Log} {
 				if m != nil {
-					b.report(m)
+					b.compileSaid = append(b.compileSaid, m)
 				}
+			}
+			if len(b.native) == 0 {
+				b.reportSteps()
 			}
 			return b.compiled(outcome)
 		},
@@ -132,7 +141,6 @@ func (b *build) compiled(o *engine.Outcome) error {
 	b.say("%s", whyMerge(b, o))
 	if b.whole {
 		b.shards = []*assembly{b.assemble(&assembly{ptx: texts[0], arguments: b.plan.Assemble}, func(a *assembly) {
-			b.reportAll(a)
 			b.output = a.cubin
 		})}
 		return nil
@@ -226,12 +234,26 @@ func relocatable(arguments []string) []string {
 	return append([]string{"-c"}, arguments...)
 }
 
-func (b *build) reportAll(assemblies ...*assembly) {
-	for _, a := range assemblies {
-		for _, m := range a.said {
-			b.report(m)
-		}
+// reportSteps reports what the steps so far said, in nvlink's order and each
+// message once.
+func (b *build) reportSteps() {
+	for _, a := range b.native {
+		b.reportPlan(a.piece.Said)
+		b.reportAll(&a.said)
 	}
+	b.reportPlan(len(b.plan.Messages))
+	b.reportAll(&b.compileSaid)
+	for _, a := range b.shards {
+		b.reportAll(&a.said)
+	}
+}
+
+// reportAll reports messages that nobody has reported yet.
+func (b *build) reportAll(said *[]*message.Message) {
+	for _, m := range *said {
+		b.report(m)
+	}
+	*said = nil
 }
 
 // modules are the plan's, in the form that its engine reads.

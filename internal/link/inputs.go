@@ -19,15 +19,23 @@ var machines = map[string]elf64.Machine{
 // spoken of: the usual ones (host code, shared libraries) only when asked to,
 // those that somebody may have expected to be linked always.
 func (l *linker) readInputs() ([]*object.Object, error) {
-	o := l.options
+	o, refused := l.options, false
 	objects, err := object.ReadAll(object.Inputs{
 		Files:       o.Inputs,
 		Libraries:   o.Libraries,
 		LibraryPath: o.LibraryPaths,
 		LTO:         o.LTO,
 		Machine:     machines[o.CPUArch],
-		Toolkit:     l.toolkit.Version.Major*10 + l.toolkit.Version.Minor,
-	}, l.hearReader)
+		Toolkit:     l.release().Number(),
+	}, func(m *message.Message) {
+		severity, _ := policy(o).Treats(m)
+		refused = refused || severity == message.Error && !m.Extra
+		l.hearReader(m)
+	})
+	if refused {
+		return nil, &message.Message{Severity: message.Fatal, ID: "after-error", Text: "elfLink internal error",
+			Notes: []string{"-Werror made an error of a warning, so the link ends here"}}
+	}
 	for _, obj := range objects {
 		if obj.Ignored == "" {
 			continue

@@ -40,6 +40,8 @@ type linker struct {
 	plan    *plan.Plan
 	mu      sync.Mutex
 	times   []phaseTime
+	// reported is how many messages of the plan were reported.
+	reported int
 	// held are messages about the command line, which the vendor's nvlink would
 	// print too, until it is certain that it won't be asked.
 	held []*message.Message
@@ -90,7 +92,7 @@ func (l *linker) link(ctx context.Context) (err error) {
 		return err
 	}
 	end = l.phase("plan")
-	l.plan, err = l.makePlan()
+	err = l.makePlan()
 	if end(); err != nil {
 		return err
 	}
@@ -112,15 +114,26 @@ func (l *linker) link(ctx context.Context) (err error) {
 }
 
 // makePlan decides what will be done and reports what was found out on the way.
-func (l *linker) makePlan() (*plan.Plan, error) {
-	p, err := plan.Make(plan.Input{Options: l.options, Objects: l.objects, Release: l.release()})
-	for _, m := range p.Messages {
-		l.log.Report(m)
+func (l *linker) makePlan() (err error) {
+	l.plan, err = plan.Make(plan.Input{Options: l.options, Objects: l.objects, Release: l.release()})
+	if err == nil && len(l.plan.IR) > 0 {
+		err = l.options.CheckCompile(func(m *message.Message) { l.plan.Messages = append(l.plan.Messages, m) })
 	}
-	if err == nil && len(p.IR) > 0 {
-		err = l.options.CheckCompile(l.log.Report)
+	first := len(l.plan.Messages)
+	if err == nil && l.plan.Mode != plan.Whole && !l.emitsPTX() {
+		first = l.plan.BeforePTX()
 	}
-	return p, err
+	l.reportPlan(first)
+	return err
+}
+
+// reportPlan reports the first n messages of the plan, each one once. nvlink runs
+// ptxas on native code while it reads its inputs; what it says of later ones
+// comes after what ptxas says.
+func (l *linker) reportPlan(n int) {
+	for ; l.reported < n; l.reported++ {
+		l.log.Report(l.plan.Messages[l.reported])
+	}
 }
 
 // run runs the actions, from the cache where it can.

@@ -23,7 +23,7 @@ func (b *build) merge() {
 		after = append(after, a.step)
 	}
 	prepare := func() {
-		b.reportAll(assemblies...)
+		b.reportSteps()
 		b.parts = b.mergeParts()
 	}
 	if b.options.Own.Merge == "vendor" || b.options.Own.Merge == "auto" && !device.Proven(b.target()) {
@@ -86,8 +86,9 @@ func (b *build) runBy(m merge.Merger) *action.Action {
 // merged ends the link with the result of a merge.
 func (b *build) merged(o *merge.Outcome) error {
 	for _, m := range o.Said {
-		b.report(m)
+		m.Fixed = m.Fixed || b.plan.Assembles
 	}
+	b.reportAll(&o.Said)
 	for _, r := range o.Removed {
 		b.say("%s of %s is not in the result: %s", message.Demangle(r.Symbol), r.From, r.Reason)
 	}

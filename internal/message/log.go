@@ -24,6 +24,29 @@ type Policy struct {
 	Suffix string
 }
 
+// Treats says what becomes of a message: its severity, and whether it is shown.
+// With nvlink -disable-infos hides warnings and no infos, and -w hides nothing;
+// of the messages that nvlink doesn't have they hide what their names say.
+func (p Policy) Treats(m *Message) (severity Severity, shown bool) {
+	warning := m.Severity == Warning
+	switch {
+	case m.Fixed || m.Severity > Warning || !m.linkers():
+		return m.Severity, true
+	case m.Extra && warning && p.Strict:
+		return Error, true
+	case m.Extra:
+		return m.Severity, !p.NoInfos && !(warning && p.NoWarnings)
+	case warning && p.NoInfos:
+		return Warning, false
+	case warning && p.WarningsAsErrors:
+		return Error, true
+	}
+	return m.Severity, true
+}
+
+// linkers reports whether the linker itself speaks, not ptxas or another tool.
+func (m *Message) linkers() bool { return m.Tool == "" && !m.Verbatim }
+
 // A Log collects messages in the order in which they are reported and writes
 // each one, as soon as it is known, through its Style. It is safe for use by
 // several goroutines.
@@ -52,29 +75,24 @@ func (l *Log) SetPolicy(p Policy) {
 func (l *Log) Report(m *Message) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	ours := m.Tool == "" && !m.Verbatim // -w and the like are about the linker's messages, not ptxas's
-	promote := l.policy.WarningsAsErrors
-	if m.Extra {
-		promote = l.policy.Strict
-	}
-	switch {
-	case ours && m.Severity == Info && l.policy.NoInfos && !alwaysShown[m.ID],
-		ours && m.Severity == Warning && l.policy.NoWarnings && !promote && !alwaysShown[m.ID]:
+	severity, shown := l.policy.Treats(m)
+	if !shown {
 		return
-	case ours && m.Severity == Warning && promote:
+	}
+	if severity != m.Severity {
 		promoted := *m
-		promoted.Severity = Error
+		promoted.Severity = severity
 		m = &promoted
 	}
 	l.all = append(l.all, m)
-	shown := *m
+	printed := *m
 	if !m.Verbatim {
-		shown.Text += l.policy.Suffix
+		printed.Text += l.policy.Suffix
 	}
-	if ours && l.policy.ToolName != "" {
-		shown.Tool = l.policy.ToolName
+	if m.linkers() && l.policy.ToolName != "" {
+		printed.Tool = l.policy.ToolName
 	}
-	io.WriteString(l.out, l.style.Render(&shown))
+	io.WriteString(l.out, l.style.Render(&printed))
 }
 
 // Fail reports what a phase ended with.
@@ -82,17 +100,6 @@ func (l *Log) Fail(err error) {
 	for _, m := range Of(err) {
 		l.Report(m)
 	}
-}
-
-// alwaysShown lists the messages that nvlink prints whatever -w and
-// -disable-infos say, by ID.
-var alwaysShown = map[string]bool{
-	"partial-lto":     true,
-	"option-mixed":    true,
-	"no-lto-objects":  true,
-	"arch-not-found":  true,
-	"engine-log":      true,
-	"option-conflict": true,
 }
 
 // Messages returns what was reported so far.

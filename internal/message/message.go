@@ -47,10 +47,12 @@ type Message struct {
 	ID string
 	// Tool is who speaks: "nvlink" when empty, else "ptxas" or another engine.
 	Tool string
-	// Extra marks a warning that nvlink doesn't have: -Werror leaves it alone,
-	// because a build that nvlink links must not fail, and --warpld-strict makes it
-	// an error.
+	// Extra marks a warning or info that nvlink doesn't have: -Werror leaves it
+	// alone, because a build that nvlink links must not fail, and --warpld-strict
+	// makes an error of the warning.
 	Extra bool
+	// Fixed marks what -Werror and the like leave as it is.
+	Fixed bool
 	// Verbatim says that Text is not a message but a tool's own output, to be
 	// printed as it is.
 	Verbatim bool

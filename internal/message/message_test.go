@@ -28,6 +28,7 @@ func TestExitCodes(t *testing.T) {
 		{[]Severity{Warning}, Policy{WarningsAsErrors: true}, 255},
 		{[]Severity{Warning}, Policy{WarningsAsErrors: true, NoWarnings: true}, 255},
 		{[]Severity{Warning}, Policy{NoWarnings: true}, 0},
+		{[]Severity{Warning}, Policy{WarningsAsErrors: true, NoInfos: true}, 0},
 		{[]Severity{Error}, Policy{}, 255},
 		{[]Severity{Error, Fatal}, Policy{}, 1},
 	}
@@ -47,6 +48,36 @@ func TestExitCodes(t *testing.T) {
 		}
 		if got := l.ExitCode(); got != test.want {
 			t.Errorf("%v under %+v: exit code %d, want %d", test.severities, test.policy, got, test.want)
+		}
+	}
+}
+
+// TestWhatOptionsHide holds -w and -disable-infos to what nvlink makes of them:
+// the one hides nothing, the other warnings.
+func TestWhatOptionsHide(t *testing.T) {
+	infos := Policy{NoInfos: true}
+	tests := []struct {
+		m      Message
+		policy Policy
+		shown  bool
+	}{
+		{Message{Severity: Info}, Policy{NoInfos: true, NoWarnings: true}, true},
+		{Message{Severity: Warning}, Policy{NoWarnings: true}, true},
+		{Message{Severity: Warning}, infos, false},
+		{Message{Severity: Warning, Fixed: true}, infos, true},
+		{Message{Severity: Warning, Tool: "ptxas"}, infos, true},
+		{Message{Severity: Error}, infos, true},
+		{Message{Severity: Info, Extra: true}, infos, false},
+		{Message{Severity: Warning, Extra: true}, Policy{NoWarnings: true}, false},
+		{Message{Severity: Warning, Extra: true}, Policy{NoWarnings: true, Strict: true}, true},
+	}
+	for _, test := range tests {
+		var out bytes.Buffer
+		l := NewLog(&out, Style{})
+		l.SetPolicy(test.policy)
+		l.Report(&test.m)
+		if (out.Len() > 0) != test.shown {
+			t.Errorf("%+v under %+v: printed %q", test.m, test.policy, out.String())
 		}
 	}
 }

@@ -25,8 +25,10 @@ func (rd *reader) readArchive(in *input, f *os.File) error {
 	first := true
 	for m, err := range archive.Members() {
 		switch {
-		case err != nil && first && errors.Is(err, ar.ErrFormat):
+		case err != nil && errors.Is(err, ar.ErrFormat) && (first || rd.toolkit >= 134):
 			return wrongArchive(in.origin, err)
+		case err != nil && rd.toolkit >= 134:
+			return cutArchive(in.origin, err)
 		case err != nil:
 			rd.ignore(in, Unknown, "the rest of the archive is damaged: "+err.Error())
 			return nil

@@ -25,7 +25,7 @@ type Inputs struct {
 	LibraryPath []string      // of -L
 	LTO         bool          // LTO-IR by itself may be an input
 	Machine     elf64.Machine // of the host, which libraries must be for; 0: any
-	Toolkit     int           // whose nvlink has the words for errors: 130 for 13.0
+	Toolkit     int           // the version of CUDA whose rules apply: 130 for 13.0
 }
 
 // Read reads one file. An archive gives an Object for each member.

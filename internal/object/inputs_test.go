@@ -79,6 +79,14 @@ func TestArchives(t *testing.T) {
 			}
 		}
 	}
+	for path, want := range map[string]string{
+		"cut.a":     "archive member size exceeds library bounds; elfLink internal error",
+		"garbage.a": "unexpected archive format; elfLink internal error",
+	} {
+		if _, err := ReadAll(Inputs{Files: []string{path}, Toolkit: 134}, nil); message.Of(err).Error() != want {
+			t.Errorf("%s with 13.4: %v", path, err)
+		}
+	}
 }
 
 // Files come before libraries, in their order; an archive counts once, an

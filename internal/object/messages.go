@@ -105,6 +105,14 @@ func wrongArchive(o message.Origin, cause error) message.List {
 	return internalError(m)
 }
 
+// cutArchive is for an archive that lacks its end. nvlink before 13.4 goes on
+// without the rest.
+func cutArchive(o message.Origin, cause error) message.List {
+	list := wrongArchive(o, cause)
+	list[0].Text = "archive member size exceeds library bounds"
+	return list
+}
+
 // noThinMember is about a file that a thin archive names.
 func noThinMember(o message.Origin, path string, cause error) message.List {
 	m := couldNotOpen(message.Origin{File: path}, cause)
@@ -114,7 +122,7 @@ func noThinMember(o message.Origin, path string, cause error) message.List {
 }
 
 func severalFatbins(o message.Origin, n int) *message.Message {
-	return &message.Message{Severity: message.Info, ID: "several-fatbins", Origin: o,
+	return &message.Message{Severity: message.Info, Extra: true, ID: "several-fatbins", Origin: o,
 		Text:  fmt.Sprintf("'%s' holds %d fat binaries, all of which are linked", o, n),
 		Notes: []string{"nvlink itself takes only the first and drops the others"}}
 }

@@ -72,8 +72,10 @@ type Object struct {
 	Fatbin Source
 	// Ignored says why the object takes no part in the link; empty: it does.
 	// Expected says that this is as usual: it is host code.
+	// Damaged says that it is device code which cannot be read.
 	Ignored  string
 	Expected bool
+	Damaged  bool
 }
 
 // A Module is one piece of device code.

@@ -39,7 +39,7 @@ func (in *input) readHead() error {
 // A reader collects what one file gives.
 type reader struct {
 	lto      bool
-	toolkit  int
+	toolkit  int    // 130 for 13.0
 	folder   string // the working folder
 	objects  []*Object
 	messages []*message.Message
@@ -177,7 +177,7 @@ func (rd *reader) cubin(in *input) error {
 	f, err := cubin.Open(in.r, in.source.Size)
 	switch {
 	case err != nil:
-		rd.ignore(in, Cubin, "it is damaged: "+err.Error())
+		rd.ignore(in, Cubin, "it is damaged: "+err.Error()).Damaged = true
 		return nil
 	case !f.Relocatable():
 		rd.ignore(in, Cubin, "its device code is linked already; compile it with -rdc=true or -dc")

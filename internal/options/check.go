@@ -112,7 +112,7 @@ func (o *Options) checkAPIVersion() error {
 // to compile LTO-IR, which is after the inputs were read.
 func (o *Options) CheckCompile(report func(*message.Message)) error {
 	if o.SplitCompile != 1 && o.SplitCompileExtended != 1 && !o.EmitPTX {
-		report(incompatible("Incompatible options '-split-compile' and '-split-compile-extended', using '-split-compile-extended'"))
+		report(TwoSplits())
 	}
 	if o.strayXnvvm != nil {
 		m := fatal("stray-character", "%v", o.strayXnvvm)
@@ -120,6 +120,11 @@ func (o *Options) CheckCompile(report func(*message.Message)) error {
 		return m
 	}
 	return nil
+}
+
+// TwoSplits is for a link that is to be split in both ways.
+func TwoSplits() *message.Message {
+	return incompatible("Incompatible options '-split-compile' and '-split-compile-extended', using '-split-compile-extended'")
 }
 
 func conflict(a, b string) error {

@@ -243,7 +243,7 @@ func (p *parser) lookup(word string) (r *row, name, value string, has bool) {
 // a library named 'ink-time-opt' to it.
 func (p *parser) explainJoined(word, name string, taken *row) {
 	if slices.ContainsFunc(table, func(t row) bool { return t.long == name }) {
-		p.report(&message.Message{Severity: message.Info, ID: "joined-value",
+		p.report(&message.Message{Severity: message.Info, Extra: true, ID: "joined-value",
 			Text: fmt.Sprintf("'%s' is read as '-%s %s'", word, taken.short, word[1+len(taken.short):]),
 			Hint: "write '--" + name + "' for the option of that name"})
 	}
@@ -264,7 +264,7 @@ func (p *parser) set(r *row, value string) error {
 		return err
 	}
 	if before, ok := p.values[r]; ok && before != text {
-		p.report(&message.Message{Severity: message.Warning, ID: "option-redefined",
+		p.report(&message.Message{Severity: message.Warning, Fixed: true, ID: "option-redefined",
 			Text: fmt.Sprintf("incompatible redefinition for option '%s', the last value of this option was used", r.long)})
 	}
 	p.values[r] = text

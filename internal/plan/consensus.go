@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/warpld/warpld/internal/message"
-	"github.com/warpld/warpld/internal/options"
 )
 
 // A State is what the modules say about one option, all taken together.
@@ -106,7 +105,8 @@ func (t tracked) in(text string) (value int, given bool) {
 
 // agree hears all modules and complains as nvlink does: in silence, with an info,
 // or with a fatal that ends the link before anything is compiled.
-func (p *Plan) agree(o *options.Options) (Agreed, error) {
+func (p *Plan) agree(in Input) (Agreed, error) {
+	o := in.Options
 	var a Agreed
 	for _, piece := range p.IR {
 		if !piece.carriesOptions() {
@@ -116,6 +116,9 @@ func (p *Plan) agree(o *options.Options) (Agreed, error) {
 			value, given := t.in(piece.Module.Options)
 			t.opinion(&a).hear(Said{piece.Object.Origin, value, given})
 		}
+	}
+	if split := &a.SplitCompile; split.known() && o.Given("split-compile") && in.Release.Number() >= 134 {
+		split.hear(Said{message.Origin{File: "the command line"}, o.SplitCompile, true}) // before, the objects went over it
 	}
 	for _, t := range all {
 		op := t.opinion(&a)

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/warpld/warpld/internal/message"
@@ -28,53 +29,131 @@ type choice struct {
 	// named: the command line says which kernels or variables stay.
 	named    bool
 	notFound []string
+	// assembled: nvlink has run ptxas on PTX of an object, after which -Werror and
+	// -disable-infos have no effect any more.
+	assembled bool
+	// failed is the place in Plan.Messages of the first warning that -Werror makes
+	// an error; -1: there is none.
+	failed int
 }
 
 // choose walks over the inputs in link order and takes of each the code that is
 // best for the target.
 func (p *Plan) choose(in Input) (*choice, error) {
 	o := in.Options
-	c := &choice{linkedBefore: map[string]bool{}, forcePartial: o.LTO && (o.Relocatable || o.ForcePartial)}
+	c := &choice{linkedBefore: map[string]bool{}, forcePartial: o.LTO && (o.Relocatable || o.ForcePartial), failed: -1}
 	c.deviceC = c.forcePartial
 	c.named = len(contained(o.KernelsUsed)) > 0 || len(contained(o.VariablesUsed)) > 0
-	target := object.Target{Arch: object.Arch{Number: o.Arch.Number, Suffix: o.Arch.Suffix}, LTO: o.LTO, Toolkit: in.Release.Number()}
 	for _, obj := range in.Objects {
 		for _, id := range obj.LinkedIDs {
 			c.linkedBefore[id] = true
 		}
 		c.silent = c.silent || obj.Kind == object.HostObject && obj.HostRefs == nil
-		if obj.Ignored != "" || len(obj.Modules) == 0 {
-			continue
+		module, found := obj.Choose(in.target())
+		takesPart := obj.Ignored == "" && len(obj.Modules) > 0
+		if takesPart && !found && obj.Kind == object.Cubin {
+			return c, p.wrongArch(in, c, obj)
 		}
-		module, found := obj.Choose(target)
-		if !found && obj.Kind == object.Cubin {
-			return c, wrongArch(o, obj)
+		if takesPart || obj.Damaged {
+			p.warnOfMissingHostCode(in, obj)
 		}
-		p.warnOfMissingHostCode(in, obj)
-		switch {
-		case o.LTO && IsDeviceRuntime(obj) && found && module.Kind != object.NVVM && len(c.host) == 0:
-			// nvlink doesn't even look at the device runtime before it has seen an
-			// object that could need it.
-			continue
-		case !found:
-			p.notFound(o, c, obj)
-		case module.Kind == object.NVVM:
-			p.IR = append(p.IR, Piece{obj, module})
-		default:
-			p.native(o, c, Piece{obj, module})
+		if err := c.afterError(obj); err != nil {
+			return c, err
 		}
-		if obj.Kind == object.HostObject {
-			c.host = append(c.host, obj)
+		if takesPart {
+			p.take(in, c, Piece{Object: obj, Module: module}, found)
 		}
-		if obj.RegisterID != "" {
-			c.registered = append(c.registered, obj)
-		}
+	}
+	if c.failed >= 0 {
+		return c, p.stop(c)
 	}
 	return c, nil
 }
 
+// target is what the link makes code for.
+func (in *Input) target() object.Target {
+	a := in.Options.Arch
+	return object.Target{Arch: object.Arch{Number: a.Number, Suffix: a.Suffix}, LTO: in.Options.LTO, Toolkit: in.Release.Number()}
+}
+
+// take puts an object among those that it belongs to.
+func (p *Plan) take(in Input, c *choice, piece Piece, found bool) {
+	obj := piece.Object
+	switch {
+	case !found:
+		p.notFound(in.Options, c, obj)
+	case piece.Module.Kind == object.NVVM:
+		p.IR = append(p.IR, piece)
+	case in.Options.LTO && IsDeviceRuntime(obj) && !p.needsRuntime(in, c):
+		return
+	default:
+		p.native(in.Options, c, piece)
+	}
+	if obj.Kind == object.HostObject {
+		c.host = append(c.host, obj)
+	}
+	if obj.RegisterID != "" && (found || obj.Kind != object.Fatbin) {
+		c.registered = append(c.registered, obj)
+	}
+}
+
+// needsRuntime says whether the device runtime counts at its place. nvlink
+// doesn't even look at it before it has seen a host object with device code. Bare
+// LTO-IR may need it too where it is merged, which with nvlink it never is.
+func (p *Plan) needsRuntime(in Input, c *choice) bool {
+	switch {
+	case len(c.host) > 0:
+		return true
+	case len(p.IR) == 0:
+		return false
+	}
+	return c.forcePartial || slices.ContainsFunc(in.Objects, func(obj *object.Object) bool {
+		module, found := obj.Choose(in.target())
+		return found && obj.Ignored == "" && module.Kind != object.NVVM && !IsDeviceRuntime(obj)
+	})
+}
+
+// warn adds a warning that nvlink has, and sees whether it is an error.
+func (p *Plan) warn(o *options.Options, c *choice, m *message.Message) {
+	m.Fixed = c.assembled
+	if severity, _ := o.Messages.Treats(m); severity == message.Error && c.failed < 0 {
+		c.failed = len(p.Messages)
+	}
+	p.Messages = append(p.Messages, m)
+}
+
+// afterError ends the link at the next input that nvlink refuses to read because
+// of an error before. It doesn't mind cubins.
+func (c *choice) afterError(obj *object.Object) error {
+	text := ""
+	switch {
+	case c.failed < 0:
+	case obj.Kind == object.HostObject || obj.Origin.Member != "" || obj.Kind == object.LTOIR && obj.Ignored == "":
+		text = "elfLink internal error"
+	case (obj.Kind == object.Fatbin || obj.Kind == object.PTXFile) && obj.Ignored == "":
+		text = "elfLink fatbinary error"
+	}
+	if text == "" {
+		return nil
+	}
+	return &message.Message{Severity: message.Fatal, ID: "after-error", Text: text, Origin: obj.Origin,
+		Notes: []string{"-Werror made an error of a warning, so the link ends here"}}
+}
+
+// stop ends the link with the error that a warning has become, and what was said
+// since.
+func (p *Plan) stop(c *choice) message.List {
+	list := message.List(p.Messages[c.failed:])
+	p.Messages = p.Messages[:c.failed]
+	return list
+}
+
 // native takes in code that is compiled already.
 func (p *Plan) native(o *options.Options, c *choice, piece Piece) {
+	if piece.Module.Kind == object.PTX {
+		c.assembled = true
+		piece.Said = len(p.Messages)
+	}
 	p.Native = append(p.Native, piece)
 	if !o.LTO {
 		return
@@ -108,11 +187,24 @@ func isBare(obj *object.Object) bool {
 }
 
 // wrongArch is for a cubin by itself: it was meant for this link, so that leaving
-// it out cannot be right.
-func wrongArch(o *options.Options, obj *object.Object) error {
-	return &message.Message{Severity: message.Fatal, ID: "arch-mismatch", Origin: obj.Origin,
+// it out cannot be right. Before nvlink sees that, it misses in the cubin what
+// those since sm_100 have, and those since sm_90.
+func (p *Plan) wrongArch(in Input, c *choice, obj *object.Object) error {
+	o, has := in.Options, &obj.Modules[0]
+	m := &message.Message{Severity: message.Fatal, ID: "arch-mismatch", Origin: obj.Origin,
 		Text:  fmt.Sprintf("Input file '%s' arch does not match target '%s'", obj.Origin, o.Arch),
-		Notes: []string{fmt.Sprintf("it is %s", &obj.Modules[0])}, Hint: "compile it for the target"}
+		Notes: []string{fmt.Sprintf("it is %s", has)}, Hint: "compile it for the target"}
+	if o.Arch.Number < 100 || has.Arch.Number >= 100 {
+		return m
+	}
+	p.warn(o, c, &message.Message{Severity: message.Warning, ID: "output-limited", Origin: obj.Origin,
+		Text: fmt.Sprintf("Output is limited to run on SM Arch '%d' only due to limitations in input file %s", o.Arch.Number, obj.Origin)})
+	merged := slices.ContainsFunc(p.Native, func(piece Piece) bool { return !IsDeviceRuntime(piece.Object) })
+	if merged && has.Arch.Number < 90 && in.Release.Number() >= 134 {
+		m.Text = "cannot read nvcompat"
+		m.Notes = []string{fmt.Sprintf("'%s' is %s, which does not match the target '%s'", obj.Origin, has, o.Arch)}
+	}
+	return m
 }
 
 func (p *Plan) notFound(o *options.Options, c *choice, obj *object.Object) {
@@ -124,7 +216,8 @@ func (p *Plan) notFound(o *options.Options, c *choice, obj *object.Object) {
 	if o.SuppressArchWarning {
 		return
 	}
-	p.Messages = append(p.Messages, &message.Message{Severity: message.Warning, ID: "arch-not-found", Origin: obj.Origin,
+	p.warn(o, c, &message.Message{Severity: message.Warning, ID: "arch-not-found", Origin: obj.Origin,
+		Extra: obj.Origin.Member != "", // nvlink says nothing of members
 		Text:  fmt.Sprintf("SM Arch ('%s') not found in '%s'", o.Arch, obj.Origin),
 		Notes: []string{"it has " + message.FirstFew(has)}, Hint: fmt.Sprintf("compile it for %s as well", o.Arch)})
 }

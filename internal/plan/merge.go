@@ -43,7 +43,8 @@ func (p *Plan) planMerge(in Input, chosen *choice) {
 		}
 		p.Merge = append(p.Merge, part)
 	}
-	p.MergeArguments = mergeArguments(in.Options)
+	p.Assembles = chosen.assembled || len(p.IR) > 0
+	p.MergeArguments = mergeArguments(in.Options, p.Assembles)
 }
 
 // referencesOfIR joins the host references of all objects with IR. Bare IR has no
@@ -69,7 +70,7 @@ func (p *Plan) referencesOfIR() *object.HostRefs {
 }
 
 // mergeArguments are the options of the link that matter to the merger.
-func mergeArguments(o *options.Options) []string {
+func mergeArguments(o *options.Options, assembled bool) []string {
 	args := []string{"-arch=" + options.Arch{Kind: options.SM, Number: o.Arch.Number, Suffix: o.Arch.Suffix}.String(), "-m64"}
 	for _, flag := range []struct {
 		given bool
@@ -80,7 +81,7 @@ func mergeArguments(o *options.Options) []string {
 		{o.IgnoreHostInfo, "-ignore-host-info"}, {o.KeepSystemLibraries, "-keep-system-libraries"},
 		{o.PreserveRelocs, "-preserve-relocs"}, {o.ExtraWarnings, "-extrawarn"},
 		{o.SuppressStackSizeWarning, "-suppress-stack-size-warning"},
-		{o.Messages.NoWarnings, "-w"}, {o.Messages.WarningsAsErrors, "-Werror"}, {o.Messages.NoInfos, "-disable-infos"},
+		{o.Messages.WarningsAsErrors && !assembled, "-Werror"}, {o.Messages.NoInfos && !assembled, "-disable-infos"},
 		{o.ForceRela, "--force-rela"}, {o.ReserveNullPointer, "--reserve-null-pointer"},
 		{o.AllowUndefinedGlobals, "--allow-undefined-globals"}, {o.Shared, "--shared"},
 		{o.UUMN, "--uumn"}, {o.ToolsPatch, "--link-as-tools-patch"},

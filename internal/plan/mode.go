@@ -75,8 +75,9 @@ type Registered struct {
 
 // registration lists the objects in link order. What an earlier device link has
 // registered already is left out, unless it is optimized here anew; so is bare IR. A whole link
-// takes nothing of the device runtime, and nvlink lists it from last to first.
-func registration(p *Plan, c *choice) []Registered {
+// takes nothing of the device runtime, which -keep-system-libraries lists all the
+// same, and nvlink lists it from last to first.
+func registration(o *options.Options, p *Plan, c *choice) []Registered {
 	isIR := map[*object.Object]bool{}
 	for _, piece := range p.IR {
 		isIR[piece.Object] = true
@@ -86,7 +87,7 @@ func registration(p *Plan, c *choice) []Registered {
 		if isIR[obj] && obj.Kind != object.HostObject || c.linkedBefore[obj.RegisterID] && !isIR[obj] {
 			continue
 		}
-		list = append(list, Registered{obj.RegisterID, IsDeviceRuntime(obj)})
+		list = append(list, Registered{obj.RegisterID, IsDeviceRuntime(obj) && !o.KeepSystemLibraries})
 	}
 	return list
 }

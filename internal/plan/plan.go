@@ -55,6 +55,9 @@ type Reason struct {
 type Piece struct {
 	Object *object.Object
 	Module *object.Module
+	// Said is how many of the plan's messages nvlink prints before it runs ptxas on
+	// the piece, if that is native code which exists as PTX only.
+	Said int
 }
 
 // A Plan is what will be done.
@@ -77,10 +80,23 @@ type Plan struct {
 	// merger's command line without files.
 	Merge          []MergePart
 	MergeArguments []string
+	// Assembles: ptxas runs before the merge, so that options about messages have
+	// no effect on what nvlink says there.
+	Assembles bool
 	// Register is for the registration file.
 	Register []Registered
 	// Messages were found on the way, in nvlink's order.
 	Messages []*message.Message
+}
+
+// BeforePTX is how many of the messages come before ptxas runs on native code.
+func (p *Plan) BeforePTX() int {
+	for _, piece := range p.Native {
+		if piece.Module.Kind == object.PTX {
+			return piece.Said
+		}
+	}
+	return len(p.Messages)
 }
 
 // Make plans a link. The error, if any, is what nvlink says in the case.
@@ -97,12 +113,15 @@ func Make(in Input) (*Plan, error) {
 		}
 	} else {
 		p.decideMode(o, chosen)
-		if p.Agreed, err = p.agree(o); err != nil {
+		if p.Agreed, err = p.agree(in); err != nil {
 			return p, err
 		}
 		p.chooseEngine(o)
 		p.Compile = compileOptions(in, p, chosen)
 		p.warnOfLostKernels(chosen)
+		if plain, extended := split(o, &p.Agreed); plain != 1 && extended != 1 && o.SplitCompile == 1 {
+			p.Messages = append(p.Messages, options.TwoSplits()) // -split-compile comes from the objects
+		}
 	}
 	p.Assemble = assembleArguments(in, p)
 	p.planMerge(in, chosen)
@@ -110,7 +129,7 @@ func Make(in Input) (*Plan, error) {
 		p.Messages = append(p.Messages, &message.Message{Severity: message.Warning, Extra: true, ID: "empty-result",
 			Text: fmt.Sprintf("no input has device code for '%s', so the result is empty", o.Arch)})
 	}
-	p.Register = registration(p, chosen)
+	p.Register = registration(o, p, chosen)
 	return p, nil
 }
 
@@ -127,11 +146,18 @@ func (p *Plan) plain(o *options.Options, chosen *choice) error {
 		return nil
 	}
 	p.because("no input has LTO-IR for the target", message.Origin{})
-	p.Messages = append(p.Messages, &message.Message{Severity: message.Warning, ID: "no-lto-objects",
+	p.warn(o, chosen, &message.Message{Severity: message.Warning, ID: "no-lto-objects",
 		Text:  "Ignoring -dlto option because no LTO objects found",
 		Notes: chosen.notFound,
 		Hint:  "compile with -dlto, or with -gencode arch=compute_NN,code=lto_NN for an NN not above the target"})
-	return nil
+	if chosen.failed < 0 {
+		return nil
+	}
+	failed := p.stop(chosen)
+	if len(p.Native) > 0 {
+		failed = append(failed, &message.Message{Severity: message.Fatal, ID: "after-error", Text: "merge_elf failed"})
+	}
+	return failed
 }
 
 func (p *Plan) because(rule string, origin message.Origin) {

@@ -238,6 +238,8 @@ func TestConsensus(t *testing.T) {
 		{"", []string{"-generate-line-info -maxreg 32 -ftz=1 ", "-ftz=0 "}, mixedLine + "\n" + mixedRegs + "\n" + fatal("-ftz")},
 		{"", []string{"-ftz=1 -prec_div=1 ", "-ftz=0 -prec_div=0 "}, fatal("-ftz")},
 		{"-w -disable-infos", []string{"-maxreg 32 ", ""}, mixedRegs},
+		{"-split-compile=4", []string{"-split-compile 2 ", ""}, ""},
+		{"-split-compile-extended=4", []string{"-split-compile 2 ", ""}, "info: " + options.TwoSplits().Text},
 		{"", []string{"-maxreg=32 ", ""}, ""},
 	}
 	for _, test := range tests {
@@ -250,7 +252,11 @@ func TestConsensus(t *testing.T) {
 			t.Errorf("%s %q:\n%s", test.line, test.embedded, diff)
 		}
 	}
-	_, err := Make(Input{Options: parse(t, "-dlto"), Objects: objects(with("fast.o", "-ftz=1 "), with("slow.o", "-ftz=0 ")), Release: Release{13, 0}})
+	p, err := Make(Input{Options: parse(t, "-dlto -split-compile=4"), Objects: objects(with("x.o", "-split-compile 2 ")), Release: Release{13, 4}})
+	if diff := cmp.Diff(fatal("-split-compile"), render(p, err)); diff != "" {
+		t.Errorf("13.4 counts the command line among the objects:\n%s", diff)
+	}
+	_, err = Make(Input{Options: parse(t, "-dlto"), Objects: objects(with("fast.o", "-ftz=1 "), with("slow.o", "-ftz=0 ")), Release: Release{13, 0}})
 	if diff := cmp.Diff([]string{"with -ftz=1: fast.o", "with -ftz=0: slow.o"}, message.Of(err)[0].Notes); diff != "" {
 		t.Errorf("the objects that disagree:\n%s", diff)
 	}
@@ -331,6 +337,7 @@ func TestEngineChoice(t *testing.T) {
 func TestRegistration(t *testing.T) {
 	again := host("again.o", refs("", "", "", ""), ir(80, ""))
 	again.LinkedIDs = []string{"_bs", "_a"}
+	newFat := &object.Object{Origin: message.Origin{File: "new.fatbin"}, Kind: object.Fatbin, RegisterID: "_new_fatbin", Modules: []object.Module{ir(100, "")}}
 	tests := []struct {
 		line    string
 		objects []*object.Object
@@ -344,6 +351,8 @@ func TestRegistration(t *testing.T) {
 		{"-dlto", objects(aFat, bFat), true, "", ""},
 		{"-dlto", objects(aObj, host("new.o", refs("", "", "", ""), ir(100, "")), bObj), true, "", "_b _new _a"},
 		{"-dlto -force-partial-lto", objects(aObj, bObj), false, "", "_a _b"},
+		{"-dlto -keep-system-libraries", objects(aObj, bObj, devrt), true, "", "_devrt _b _a"},
+		{"-dlto", objects(aObj, newFat), true, "", "_a"},
 		{"-dlto", objects(aObj, bs, again), false, "", "_a _again"},
 		{"", objects(bs, devrt), false, "_bs _devrt", "_bs _devrt"},
 	}
@@ -365,6 +374,9 @@ func TestMergeOrder(t *testing.T) {
 		{objects(aObj, bObj, cs), "lto.cubin cs.o"},
 		{objects(cs, aObj, bObj), "cs.o lto.cubin"},
 		{objects(aFat, cs, devrt), "lto.cubin cs.o lib64/libcudadevrt.a:cuda_device_runtime.o"},
+		{objects(aFat, devrt, cs), "lto.cubin lib64/libcudadevrt.a:cuda_device_runtime.o cs.o"},
+		{objects(aFat, devrt), "lto.cubin"},
+		{objects(devrt, aObj), "lto.cubin"},
 	}
 	for _, test := range tests {
 		p, err := Make(Input{Options: parse(t, "-dlto"), Objects: test.objects, Release: Release{13, 0}})
@@ -389,6 +401,43 @@ func TestMissingHostCode(t *testing.T) {
 			if got := render(p, err); got != text {
 				t.Errorf("%s for %v: %q, want %q", line, release, got, text)
 			}
+		}
+	}
+}
+
+// TestWarningsAsErrors holds the plan to where nvlink stops after a warning that
+// -Werror made an error.
+func TestWarningsAsErrors(t *testing.T) {
+	const missing, noIR, partial = "SM Arch ('sm_80') not found in 'new.o'", "Ignoring -dlto option because no LTO objects found",
+		"info: requested LTO but 'bs.o' not built for LTO so doing partial LTO\n"
+	fresh := host("new.o", refs("", "", "", ""), elf(100))
+	member := host("new.o", refs("", "", "", ""), elf(100))
+	member.Origin = message.Origin{File: "lib.a", Member: "new.o"}
+	text := host("ptx.o", refs("", "", "", ""), object.Module{Kind: object.PTX, Arch: object.Arch{Number: 75}})
+	cubin := &object.Object{Origin: message.Origin{File: "b.cubin"}, Kind: object.Cubin, Modules: []object.Module{elf(80)}}
+	tests := []struct {
+		line    string
+		objects []*object.Object
+		stops   bool
+		want    string
+	}{
+		{"", objects(bs, fresh), true, "warning: " + missing},
+		{"", objects(fresh, cubin), true, "warning: " + missing},
+		{"", objects(fresh, bs), true, "warning: " + missing + "\nfatal: elfLink internal error"},
+		{"", objects(fresh, hostOnly), true, "warning: " + missing + "\nfatal: elfLink internal error"},
+		{"-dlto", objects(fresh, aFat), true, "warning: " + missing + "\nfatal: elfLink fatbinary error"},
+		{"-disable-infos", objects(fresh, bs), false, "warning: " + missing},
+		{"-arch=sm_80 -suppress-arch-warning", objects(fresh, bs), false, ""},
+		{"", objects(text, fresh, bs), false, "warning: " + missing},
+		{"", objects(member, bs), false, "warning: SM Arch ('sm_80') not found in 'lib.a:new.o'"},
+		{"-dlto", objects(bs), true, partial + "warning: " + noIR + "\nfatal: merge_elf failed"},
+		{"-dlto", objects(hostOnly), true, "warning: " + noIR},
+		{"-dlto", objects(text, bs), false, "info: requested LTO but 'ptx.o' not built for LTO so doing partial LTO\n" + partial + "warning: " + noIR},
+	}
+	for _, test := range tests {
+		p, err := Make(Input{Options: parse(t, "-Werror "+test.line), Objects: test.objects, Release: Release{13, 0}})
+		if diff := cmp.Diff(test.want, render(p, err)); diff != "" || (err != nil) != test.stops {
+			t.Errorf("%s %s: error %v\n%s", test.line, names(test.objects), err, diff)
 		}
 	}
 }
