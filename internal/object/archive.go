@@ -22,10 +22,9 @@ func (rd *reader) readArchive(in *input, f *os.File) error {
 	if err != nil {
 		return wrongArchive(in.origin, err)
 	}
-	first := true
 	for m, err := range archive.Members() {
 		switch {
-		case err != nil && errors.Is(err, ar.ErrFormat) && (first || rd.toolkit >= 134):
+		case err != nil && errors.Is(err, ar.ErrFormat):
 			return wrongArchive(in.origin, err)
 		case err != nil && rd.toolkit >= 134:
 			return cutArchive(in.origin, err)
@@ -40,7 +39,6 @@ func (rd *reader) readArchive(in *input, f *os.File) error {
 		if err != nil {
 			return err
 		}
-		first = false
 	}
 	return nil
 }

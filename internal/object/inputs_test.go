@@ -61,7 +61,7 @@ func TestArchives(t *testing.T) {
 		{"nested.a", []string{"nested.a:a_member_with_a_long_name.o"}},
 		{"missing.a", []string{"!Could not open input file 'gone.o'; elfLink internal error"}},
 		{"cut.a", []string{"cut.a:a.o", "cut.a (the rest of)"}},
-		{"garbage.a", []string{"garbage.a:a.o", "garbage.a:a_member_with_a_long_name.o", "garbage.a (the rest of)"}},
+		{"garbage.a", []string{"!unexpected archive format; elfLink internal error"}},
 	}
 	t.Chdir(write(t, files))
 	for _, test := range tests {
@@ -79,13 +79,9 @@ func TestArchives(t *testing.T) {
 			}
 		}
 	}
-	for path, want := range map[string]string{
-		"cut.a":     "archive member size exceeds library bounds; elfLink internal error",
-		"garbage.a": "unexpected archive format; elfLink internal error",
-	} {
-		if _, err := ReadAll(Inputs{Files: []string{path}, Toolkit: 134}, nil); message.Of(err).Error() != want {
-			t.Errorf("%s with 13.4: %v", path, err)
-		}
+	_, err := ReadAll(Inputs{Files: []string{"cut.a"}, Toolkit: 134}, nil)
+	if message.Of(err).Error() != "archive member size exceeds library bounds; elfLink internal error" {
+		t.Errorf("cut.a with 13.4: %v", err)
 	}
 }
 

@@ -110,7 +110,7 @@ func (a *Archive) Members() iter.Seq2[Member, error] {
 func (a *Archive) read(offset int64) (m *Member, next int64, err error) {
 	var header [headerSize]byte
 	if a.size-offset < headerSize {
-		return nil, 0, fmt.Errorf("%w: only %d bytes of a header", ErrTruncated, a.size-offset)
+		return nil, 0, fmt.Errorf("%w: %w: only %d bytes of a header", ErrFormat, ErrTruncated, a.size-offset)
 	}
 	if err := readFull(a.r, header[:], offset); err != nil {
 		return nil, 0, err
