@@ -168,6 +168,9 @@ func (l *linker) mergeInputs(inputs []Input) ([]bool, error) {
 // everything in the output.
 func (l *linker) add(o *object) error {
 	l.records = append(l.records, o.records)
+	if o.file.Virtual > 0 {
+		l.virtual = min(l.virtual, o.file.Virtual)
+	}
 	for _, pass := range []func(*object) error{
 		l.mergeFunctions, l.mergeVariables, l.mergeSections, l.mergeInfoSections, l.mergeLateBanks,
 		l.mergeRelocations, l.mergeAttributes, l.mergeCallGraph,

@@ -25,6 +25,7 @@ type linker struct {
 	arrivals         int        // of lists of attributes
 	constantPieces   int        // inputs with constants of their own, see check
 	records          [][]byte   // of the tools that made the inputs
+	virtual          int        // the lowest architecture that the sources of inputs were for
 
 	info, compat, toolNote, archNote sectionID
 	callGraph, prototypeSection      sectionID
@@ -134,7 +135,7 @@ type piece struct {
 func (s *section) live() bool { return !s.removed && !s.dropped }
 
 func newLinker(options Options) *linker {
-	l := &linker{options: options, byName: map[string]symbolID{}, byOwner: map[sectionKey]sectionID{}}
+	l := &linker{options: options, virtual: options.Arch.Number, byName: map[string]symbolID{}, byOwner: map[sectionKey]sectionID{}}
 	for _, name := range []string{".shstrtab", ".strtab", ".symtab", ".symtab_shndx"} {
 		l.shstrtab.add(name)
 		l.strtab.add(name)

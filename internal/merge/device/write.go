@@ -185,7 +185,7 @@ func (w *writer) fillNotes() {
 		tools.size += uint64(len(record))
 	}
 	desc = le.AppendUint16(nil, 2)
-	desc = le.AppendUint16(desc, uint16(w.options.Arch.Number))
+	desc = le.AppendUint16(desc, uint16(w.virtual))
 	desc = le.AppendUint32(desc, uint32(w.options.Toolkit))
 	w.sections[w.archNote].setData(noteRecord(archType, desc))
 }

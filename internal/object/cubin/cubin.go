@@ -31,6 +31,9 @@ type File struct {
 	// Toolkit is the version of CUDA that made the file: 130 for 13.0; 0 when
 	// it does not say so.
 	Toolkit int
+	// Virtual is the architecture that its source, such as PTX, was for; 0 when it
+	// does not say so.
+	Virtual int
 	// Tools are the records of the tools that made the file, the last one
 	// first.
 	Tools []Tool
@@ -135,6 +138,7 @@ func (f *File) readInfo() error {
 	notes, err := f.notes(infoSection)
 	for _, desc := range notes {
 		if len(desc) >= 8 {
+			f.Virtual = int(binary.LittleEndian.Uint16(desc[2:]))
 			f.Toolkit = int(binary.LittleEndian.Uint32(desc[4:]))
 		}
 	}
