@@ -34,7 +34,12 @@ type Action struct {
 	Impure string
 	// Limit ends the step after this time; zero is no limit.
 	Limit time.Duration
-	Cost  Estimate
+	// Stall ends the step when it has used no processor for this long, which means
+	// that it waits for itself; zero lets it wait.
+	Stall time.Duration
+	// MemoryLimit is how many bytes the tool may take; zero is no limit.
+	MemoryLimit int64
+	Cost        Estimate
 }
 
 // An Estimate is what a step is expected to need. It orders and bounds work; it
@@ -114,9 +119,13 @@ type Result struct {
 	Signal string
 	// TimedOut says that the tool was ended because it reached the action's Limit.
 	TimedOut bool
-	Stdout   []byte
-	Stderr   []byte
-	Outputs  map[string]Content
+	// Stalled is the action's Stall if the tool was ended because of it, and
+	// OutOfMemory its MemoryLimit if the tool failed because of that.
+	Stalled     time.Duration
+	OutOfMemory int64
+	Stdout      []byte
+	Stderr      []byte
+	Outputs     map[string]Content
 	// Cached says that the result is an earlier run's; its Usage is that of finding it.
 	Cached bool
 	// Missing lists the declared outputs that the tool did not write.
@@ -126,12 +135,16 @@ type Result struct {
 
 // OK reports whether the tool ended well and wrote all that it should.
 func (r *Result) OK() bool {
-	return r.ExitCode == 0 && r.Signal == "" && !r.TimedOut && len(r.Missing) == 0
+	return r.ExitCode == 0 && r.Signal == "" && !r.TimedOut && r.Stalled == 0 && len(r.Missing) == 0
 }
 
 // Ending says how a tool ended that did not end by itself; empty: it did.
 func (r *Result) Ending() string {
 	switch {
+	case r.Stalled > 0:
+		return fmt.Sprintf("hung (it did nothing for %v)", r.Stalled)
+	case r.OutOfMemory > 0:
+		return fmt.Sprintf("needed more memory than the limit of %d MB", r.OutOfMemory>>20)
 	case r.TimedOut:
 		return "did not finish within the time limit"
 	case r.Signal != "":

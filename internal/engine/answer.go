@@ -125,6 +125,9 @@ func died(kind plan.Engine, modules []Module, r *action.Result) error {
 		m.Notes = append(m.Notes, "it wrote: "+text)
 	}
 	m.Hint = "--warpld-keep keeps the working directory, in which 'warpld worker' repeats the crash; --warpld-engine chooses another engine"
+	if r.OutOfMemory > 0 {
+		m.Hint = "if the inputs are not damaged, allow more with --warpld-memory-limit=MEGABYTES"
+	}
 	return m
 }
 

@@ -50,7 +50,13 @@ type Tools struct {
 	// Env reaches the tools; it is empty but for tests.
 	Env   []string
 	Limit time.Duration
+	// MemoryLimit is for the engine's library; zero is none.
+	MemoryLimit int64
 }
+
+// stall is how long a tool may wait without computing. Libraries that compile in
+// several threads sometimes wait for themselves.
+const stall = time.Minute
 
 // A Job is what a worker reads. Modules are named by their place in the link, not
 // by their paths, so that the same program in another directory is the same job.
@@ -137,8 +143,8 @@ func (job *Job) action(t Tools, modules []Module, outputs []string) (*action.Act
 		Env:     t.Env,
 		Inputs:  inputs,
 		Outputs: outputs,
-		Limit:   t.Limit,
-		Cost:    compileCost(modules),
+		Limit:   t.Limit, Stall: stall, MemoryLimit: t.MemoryLimit,
+		Cost: compileCost(modules),
 	}, nil
 }
 
@@ -168,8 +174,8 @@ func Assemble(t Tools, ptx action.Content, arguments []string) *action.Action {
 		Env:     t.Env,
 		Inputs:  []action.File{{Name: PTXFile, Content: ptx}},
 		Outputs: []string{CubinFile},
-		Limit:   t.Limit,
-		Cost:    assembleCost(ptx),
+		Limit:   t.Limit, Stall: stall,
+		Cost: assembleCost(ptx),
 	}
 }
 

@@ -3,6 +3,7 @@ package link
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -273,9 +274,23 @@ func (l *linker) modules() []engine.Module {
 // is of no effect.
 func (l *linker) emitsPTX() bool { return l.options.EmitPTX && len(l.plan.IR) > 0 }
 
+// memoryLimit is for the library that compiles LTO-IR. It needs about 50 times the
+// size of the IR; damaged IR can make it ask for all that there is.
+func (l *linker) memoryLimit() int64 {
+	if l.options.Own.MemoryLimit != nil {
+		return int64(*l.options.Own.MemoryLimit) << 20
+	}
+	const least, perByte, perThread = 2 << 30, 1000, 64 << 20
+	limit := int64(least + perThread*runtime.NumCPU())
+	for _, piece := range l.plan.IR {
+		limit += perByte * piece.Module.Size
+	}
+	return limit
+}
+
 // tools are those of the user's toolkit, as far as this link may need them.
 func (l *linker) tools() (t engine.Tools, err error) {
-	t = engine.Tools{Self: l.Self, Env: l.workerEnv(), Limit: l.options.Own.TimeLimit}
+	t = engine.Tools{Self: l.Self, Env: l.workerEnv(), Limit: l.options.Own.TimeLimit, MemoryLimit: l.memoryLimit()}
 	switch {
 	case len(l.plan.IR) == 0:
 	case l.plan.Engine == plan.JITLink:

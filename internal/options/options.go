@@ -115,9 +115,12 @@ type Own struct {
 	SliceSize  int           // in kilobytes; 0: a kernel
 	CUDA       string        // root of the toolkit to use; empty: find one
 	TimeLimit  time.Duration // for one run of a tool; 0: none
-	TempDir    string
-	Keep       bool // keep the working directories of the actions
-	Strict     bool // warnings that nvlink doesn't have are errors
+	// MemoryLimit is for the library that compiles, in megabytes; 0: none; nil: what
+	// is enough by far for the size of the program.
+	MemoryLimit *int
+	TempDir     string
+	Keep        bool // keep the working directories of the actions
+	Strict      bool // warnings that nvlink doesn't have are errors
 	// Record and Trace are files, or folders to put files into, that tell of the
 	// link; empty: not wanted.
 	Record, Trace string

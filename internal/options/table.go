@@ -199,6 +199,9 @@ var table = []row{
 		help: "How many tools may run at once; 0 for one per processor. A jobserver of GNU make, memory and other links of this user may allow less."},
 	{long: "warpld-keep", short: "warpld-keep", group: own, field: func(o *Options) any { return &o.Own.Keep },
 		help: "Keep the working directories of the actions and print where they are."},
+	{long: "warpld-memory-limit", short: "warpld-memory-limit", group: own, field: func(o *Options) any { return &o.Own.MemoryLimit }, value: "megabytes",
+		help: "How much memory the library that compiles LTO-IR may take; 0 for as much as it likes. Without the option it is 2 GB, " +
+			"64 MB for each processor and a thousand times the size of the LTO-IR: much more than programs need."},
 	{long: "warpld-merge", short: "warpld-merge", group: own, field: func(o *Options) any { return &o.Own.Merge }, value: "merger",
 		allowed: []string{"auto", "own", "vendor"}, initial: "auto",
 		help: "What merges relocatable device code: warpld's own merger, the vendor's nvlink, or the former for all that it is known to do as nvlink does."},

@@ -23,6 +23,7 @@
  *                              exit    call exit(7)
  *                              term    kill(getpid(), SIGTERM)
  *                              hang    never return
+ *                              greed   take memory until there is no more, then abort
  *                              null    (add/count/sizes/callback only) __nvvmHandle returns NULL
  *   NVVM_SPY_LOGTEXT  pretend that the program log is this text
  *   NVVM_SPY_STDERR   text that nvvmCompileProgram writes to standard error
@@ -130,6 +131,13 @@ static int before(const char *fn, U *rc)
     if (!strcmp(a, "exit"))  { say("  !! injecting exit(7) in %s\n", fn); exit(7); }
     if (!strcmp(a, "term")) { say("  !! injecting SIGTERM in %s\n", fn); kill(getpid(), SIGTERM); }
     if (!strcmp(a, "hang")) { say("  !! hanging in %s\n", fn); for (;;) pause(); }
+    if (!strcmp(a, "greed")) {
+        const size_t n = 16 << 20;
+        say("  !! taking memory in %s\n", fn);
+        for (void *p; (p = malloc(n)); ) memset(p, 1, n);
+        fprintf(stderr, "LLVM ERROR: out of memory\n");
+        abort();
+    }
     if (a[0] == '=') { *rc = strtoul(a + 1, 0, 0); return 1; }
     return 0;
 }

@@ -167,6 +167,18 @@ func TestDeaths(t *testing.T) {
 	})
 }
 
+// TestGreed lets the library take all memory that it gets.
+func TestGreed(t *testing.T) {
+	w := faulty(t, kit.Toolkits(t)[0], build(t), map[string]string{"NVVM_SPY_FAULT": "compile:greed"})
+	w.flag = "--warpld-memory-limit=400"
+	got, _ := w.warpld(t)
+	for _, want := range []string{"nvlink fatal   : libnvvm.so needed more memory than the limit of 400 MB in nvvmCompileProgram", "--warpld-memory-limit="} {
+		if got.Exit != 1 || !strings.Contains(got.Stderr, want) {
+			t.Errorf("exit code %d, and the message does not have %q:\n%s", got.Exit, want, got.Stderr)
+		}
+	}
+}
+
 // nothingLeft wants no process with the mark in its environment, and nothing
 // in the folder for temporary files.
 func nothingLeft(t *testing.T, mark, temp string) {

@@ -147,7 +147,7 @@ func collect(result *action.Result, work, kept string, outputs []string) error {
 const outputCap = 256 << 20
 
 func execute(ctx context.Context, work string, a *action.Action) (*action.Result, error) {
-	limited, cancel := ctx, context.CancelFunc(func() {})
+	limited, cancel := context.WithCancel(ctx)
 	if a.Limit > 0 {
 		limited, cancel = context.WithTimeout(ctx, a.Limit)
 	}
@@ -164,14 +164,17 @@ func execute(ctx context.Context, work string, a *action.Action) (*action.Result
 	cmd.WaitDelay = time.Second
 
 	start := time.Now()
-	err := cmd.Run()
+	stalled, err := runGuarded(cmd, a, cancel)
 	if err != nil && ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	if cmd.ProcessState == nil {
 		return nil, fmt.Errorf("cannot run %s: %w", a.Tool.Path, err)
 	}
-	result := &action.Result{Stdout: stdout.Bytes(), Stderr: stderr.Bytes(), TimedOut: err != nil && limited.Err() != nil}
+	result := &action.Result{Stdout: stdout.Bytes(), Stderr: stderr.Bytes(), TimedOut: err != nil && errors.Is(limited.Err(), context.DeadlineExceeded)}
+	if stalled {
+		result.Stalled = a.Stall
+	}
 	status := cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if status.Signaled() {
 		result.Signal = status.Signal().String()
@@ -181,6 +184,9 @@ func execute(ctx context.Context, work string, a *action.Action) (*action.Result
 	usage := cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	result.Usage = action.Usage{Start: start, Wall: time.Since(start),
 		CPU: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), Memory: usage.Maxrss << 10}
+	if err != nil && !result.TimedOut && !stalled && wantedMemory(result, a.MemoryLimit) {
+		result.OutOfMemory = a.MemoryLimit
+	}
 	return result, nil
 }
 

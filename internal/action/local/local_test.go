@@ -81,6 +81,38 @@ func TestRunReportsHowAToolEnds(t *testing.T) {
 	}
 }
 
+// TestStall ends a tool that waits, but not one that computes as long.
+func TestStall(t *testing.T) {
+	const stall = 500 * time.Millisecond
+	for script, want := range map[string]time.Duration{
+		"sleep 60": stall,
+		"i=0; while [ $i -lt 500000 ]; do i=$((i+1)); done": 0,
+	} {
+		a := shell(script)
+		a.Stall = stall
+		result, err := newRunner(t).Run(context.Background(), a)
+		if err != nil || result.Stalled != want || result.OK() != (want == 0) || result.TimedOut {
+			t.Errorf("%s: %v %+v", script, err, result)
+		}
+	}
+}
+
+func TestMemoryLimit(t *testing.T) {
+	a := shell("x=xxxxxxxxxxxxxxxx; while :; do x=$x$x; done")
+	a.MemoryLimit = 64 << 20
+	a.Limit = time.Minute
+	result, err := newRunner(t).Run(context.Background(), a)
+	if err != nil || result.OK() || result.TimedOut || result.Usage.Memory > a.MemoryLimit {
+		t.Errorf("%v %+v", err, result.Usage)
+	}
+	a = shell("echo LLVM ERROR: out of memory >&2; kill -ABRT $$")
+	a.MemoryLimit = 64 << 20
+	result, err = newRunner(t).Run(context.Background(), a)
+	if err != nil || !strings.Contains(result.Ending(), "limit of 64 MB") {
+		t.Errorf("%v: the tool %s", err, result.Ending())
+	}
+}
+
 func TestCancelEndsTheWholeGroup(t *testing.T) {
 	pids := filepath.Join(t.TempDir(), "pid")
 	ctx, cancel := context.WithCancel(context.Background())

@@ -1,0 +1,123 @@
+package local
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/warpld/warpld/internal/action"
+)
+
+// runGuarded runs a tool within the limits of the action. It tells whether it
+// ended it because it stalled; cancel is how that is done.
+func runGuarded(cmd *exec.Cmd, a *action.Action, cancel func()) (stalled bool, err error) {
+	if err := cmd.Start(); err != nil {
+		return false, err
+	}
+	if a.MemoryLimit > 0 {
+		limitMemory(cmd.Process.Pid, uint64(a.MemoryLimit))
+	}
+	if a.Stall <= 0 {
+		return false, cmd.Wait()
+	}
+	ended, answer := make(chan struct{}), make(chan bool)
+	go func() { answer <- stalls(cmd.Process.Pid, a.Stall, ended) }()
+	waited := make(chan error)
+	go func() { waited <- cmd.Wait() }()
+	select {
+	case err = <-waited:
+		close(ended)
+		<-answer
+	case stalled = <-answer:
+		if stalled {
+			cancel()
+		}
+		err = <-waited
+	}
+	return stalled, err
+}
+
+// limitMemory bounds what a process can write to: its heap and its threads' stacks,
+// but not address space that it only reserves. A lower limit stays. Where the
+// system has no such limit, there is none.
+func limitMemory(pid int, limit uint64) {
+	var old unix.Rlimit
+	if unix.Prlimit(pid, unix.RLIMIT_DATA, nil, &old) == nil && limit < old.Cur {
+		unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: limit, Max: limit}, nil)
+	}
+}
+
+// wantedMemory says whether a tool failed for want of memory: some say so, others
+// crash when they get none.
+func wantedMemory(r *action.Result, limit int64) bool {
+	if limit <= 0 {
+		return false
+	}
+	for _, words := range []string{"out of memory", "bad_alloc", "annot allocate memory"} {
+		if bytes.Contains(r.Stderr, []byte(words)) {
+			return true
+		}
+	}
+	return r.Usage.Memory > limit/2
+}
+
+// looks is how often a process is looked at within the time after which it counts
+// as stalled, and useful the part of that time for which it must have computed.
+const (
+	looks  = 20
+	useful = 600
+)
+
+// stalls waits until a process has used next to no processor for a time. It comes
+// back with false if it cannot know that or if the process has ended.
+func stalls(pid int, limit time.Duration, ended <-chan struct{}) bool {
+	ticker := time.NewTicker(limit / looks)
+	defer ticker.Stop()
+	var before time.Duration
+	for idle := 0; idle < looks; idle++ {
+		select {
+		case <-ended:
+			return false
+		case <-ticker.C:
+		}
+		used, stopped, err := processor(pid)
+		if err != nil {
+			return false
+		}
+		if stopped || used-before > limit/useful {
+			before, idle = used, -1
+		}
+	}
+	return true
+}
+
+// tick is the unit of times in /proc.
+const tick = time.Second / 100
+
+// processor is how long all threads of a process have computed, and whether
+// somebody has stopped it.
+func processor(pid int) (used time.Duration, stopped bool, err error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, false, err
+	}
+	// The name may have blanks and parentheses in it. After it come the state and,
+	// as the 12th and 13th word, the time in the program and that in the kernel.
+	words := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
+	if len(words) < 13 {
+		return 0, false, fmt.Errorf("/proc/%d/stat has %d words", pid, len(words))
+	}
+	for _, word := range words[11:13] {
+		n, err := strconv.ParseInt(string(word), 10, 64)
+		if err != nil {
+			return 0, false, err
+		}
+		used += time.Duration(n) * tick
+	}
+	return used, words[0][0] == 'T' || words[0][0] == 't', nil
+}
