@@ -27,6 +27,8 @@ type build struct {
 	linked action.Content
 	// compileSaid is what the compiler said, until it is reported.
 	compileSaid []*message.Message
+	// vector is libnvvm's, of the last try.
+	vector []string
 	// merging is the last action and parts are its inputs, if the link came to it.
 	merging *action.Action
 	parts   []part
@@ -65,7 +67,7 @@ func (l *linker) build(ctx context.Context, w *workshop) (*build, error) {
 	}
 	b.tools.PostLink = l.options.Own.VerboseKeep
 	if len(l.plan.IR) > 0 {
-		b.compile()
+		b.compile(l.plan.Compile, 1)
 	} else {
 		b.merge()
 	}
@@ -102,13 +104,15 @@ func (b *build) report(m *message.Message) {
 }
 
 // compile adds the step from IR to PTX; what follows depends on its answer.
-func (b *build) compile() {
+func (b *build) compile(vector []string, try int) {
 	modules := b.modules()
+	b.vector = vector
 	b.graph.Add(&action.Step{
-		Make: func() (*action.Action, error) {
-			return engine.Compile(b.plan.Engine, b.tools, modules, b.plan.EngineOptions())
-		},
+		Make: func() (*action.Action, error) { return b.compileAction(modules, vector) },
 		Done: func(r *action.Result) error {
+			if b.compileAgain(r, vector, try) {
+				return nil
+			}
 			b.linked = r.Outputs[engine.LinkedFile]
 			outcome, err := engine.Judge(b.plan.Engine, modules, r)
 			if err != nil {

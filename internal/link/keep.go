@@ -94,8 +94,10 @@ func (b *build) moduleArguments(piece plan.Piece, container bool, output string)
 
 func (b *build) keepPTX(k *keeper, modules []string) {
 	library := "-library=" + absolute(b.tools.Library)
+	used := *b.plan
+	used.Compile = b.vector
 	rest := func(output string) []string {
-		args := append([]string{"-m64"}, b.plan.EngineOptions()...)
+		args := append([]string{"-m64"}, used.EngineOptions()...)
 		return append(append(args, "-o", output), modules...)
 	}
 	if b.plan.Engine == plan.NVVM {

@@ -20,11 +20,14 @@
  *                              =N      do not do the real call, return N
  *                              segv    raise SIGSEGV by a wild write
  *                              abort   call abort()
+ *                              fpe     raise SIGFPE
  *                              exit    call exit(7)
  *                              term    kill(getpid(), SIGTERM)
  *                              hang    never return
  *                              greed   take memory until there is no more, then abort
  *                              null    (add/count/sizes/callback only) __nvvmHandle returns NULL
+ *   NVVM_SPY_WHEN     only if an option of nvvmCompileProgram has this text in it, there is a fault in compile
+ *   NVVM_SPY_ONCE     a file: only as long as it does not exist, there is a fault in compile, which makes it
  *   NVVM_SPY_LOGTEXT  pretend that the program log is this text
  *   NVVM_SPY_STDERR   text that nvvmCompileProgram writes to standard error
  *   NVVM_SPY_PTX      pretend that the compiled result is the content of this file
@@ -36,6 +39,7 @@
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -127,6 +131,7 @@ static int before(const char *fn, U *rc)
     const char *a = fault(fn);
     if (!a) return 0;
     if (!strcmp(a, "segv"))  { say("  !! injecting SIGSEGV in %s\n", fn); *(volatile int *)8 = 1; }
+    if (!strcmp(a, "fpe")) { say("  !! injecting SIGFPE in %s\n", fn); raise(SIGFPE); }
     if (!strcmp(a, "abort")) { say("  !! injecting abort in %s\n", fn); abort(); }
     if (!strcmp(a, "exit"))  { say("  !! injecting exit(7) in %s\n", fn); exit(7); }
     if (!strcmp(a, "term")) { say("  !! injecting SIGTERM in %s\n", fn); kill(getpid(), SIGTERM); }
@@ -257,6 +262,20 @@ int nvvmVerifyProgram(void *prog, int n, const char **opts)
 #endif
 
 #ifndef HIDE_nvvmCompileProgram
+/* Whether the faults of nvvmCompileProgram are for this call. */
+static int armed(int n, const char **opts)
+{
+    const char *when = getenv("NVVM_SPY_WHEN"), *once = getenv("NVVM_SPY_ONCE");
+    int hit = !when;
+    for (int i = 0; i < n && when; i++) hit = hit || strstr(opts[i], when);
+    if (hit && once) {
+        int f = open(once, O_CREAT | O_EXCL | O_WRONLY, 0600);
+        hit = f >= 0;
+        if (hit) close(f);
+    }
+    return hit;
+}
+
 int nvvmCompileProgram(void *prog, int n, const char **opts)
 {
     REAL(nvvmCompileProgram);
@@ -273,7 +292,7 @@ int nvvmCompileProgram(void *prog, int n, const char **opts)
         extra = strdup(extra);
         for (char *t = strtok(extra, " "); t; t = strtok(NULL, " ")) { v[m++] = t; say("  +opt <%s>\n", t); }
     }
-    if (!before("compile", &rc)) rc = r((U)prog, m, (U)v, 0, 0, 0);
+    if (!armed(n, opts) || !before("compile", &rc)) rc = r((U)prog, m, (U)v, 0, 0, 0);
     rc = after("compile", rc);
     say("  -> rc=%d\n", (int)rc);
     return rc;

@@ -3,6 +3,7 @@
 package spy
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -163,6 +164,46 @@ func TestDeaths(t *testing.T) {
 					nothingLeft(t, mark, temp)
 				})
 			}
+		}
+	})
+}
+
+// TestSplitCompileCrashes lets the library crash only when it compiles in several
+// threads, once or always: the link succeeds all the same.
+func TestSplitCompileCrashes(t *testing.T) {
+	const again, without = "; it is run once more\n", "; the program is compiled without it\n"
+	spy := build(t)
+	forEachToolkit(t, func(t *testing.T, tk kit.Toolkit) {
+		sound := watched{tk: tk, job: link(t, tk, spy, pair, append(cudadevrt(tk), "-arch=sm_80")...)}
+		want, _ := sound.warpld(t)
+		for name, test := range map[string]struct {
+			fault, once string
+			says        []string
+		}{
+			"once":           {"compile:segv", filepath.Join(t.TempDir(), "once"), []string{again}},
+			"always":         {"compile:abort", "", []string{again, without}},
+			"divide by zero": {"compile:fpe", "", []string{without}},
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				w := watched{tk: tk, env: map[string]string{"NVVM_SPY_FAULT": test.fault, "NVVM_SPY_WHEN": "-split-compile-extended="}}
+				if test.once != "" {
+					w.env["NVVM_SPY_ONCE"] = test.once
+				}
+				w.job = link(t, tk, spy, pair, append(cudadevrt(tk), "-arch=sm_80", "-split-compile-extended=2")...)
+				got, _ := w.warpld(t)
+				if got.Exit != 0 || !bytes.Equal(got.Files["linked"], want.Files["linked"]) {
+					t.Errorf("exit code %d, or another output\n%s", got.Exit, got.Stderr)
+				}
+				if n := strings.Count(got.Stderr, "warpld info"); n != len(test.says) {
+					t.Errorf("%d messages, want %d\n%s", n, len(test.says), got.Stderr)
+				}
+				for _, text := range test.says {
+					if !strings.Contains(got.Stderr, text) {
+						t.Errorf("the messages do not have %q:\n%s", text, got.Stderr)
+					}
+				}
+			})
 		}
 	})
 }
