@@ -58,10 +58,10 @@ func Compile(job *engine.Job) (*engine.Answer, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if answer.Call != "" {
-		answer.Log = lib.readLog(handle, lib.errorLogSize, lib.errorLog)
-	} else {
-		answer.Log = ownProgress.ReplaceAllString(lib.readLog(handle, lib.infoLogSize, lib.infoLog), "")
+	// What libnvvm says, remarks too, is in the error log, also if all went well.
+	answer.Log = lib.readLog(handle, lib.errorLogSize, lib.errorLog)
+	if answer.Call == "" {
+		answer.Log = ownProgress.ReplaceAllString(lib.readLog(handle, lib.infoLogSize, lib.infoLog), "") + answer.Log
 	}
 	engine.Stage("nvJitLinkDestroy")
 	lib.destroy(&handle)
