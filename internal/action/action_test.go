@@ -101,3 +101,16 @@ func TestKeyRefusesBadNames(t *testing.T) {
 		t.Errorf("unreadable input: error %v", err)
 	}
 }
+
+func TestSharedContentIsDigestedOnce(t *testing.T) {
+	loads := 0
+	c := Shared(func() ([]byte, error) { loads++; return []byte("text"), nil })
+	for range 3 {
+		if d, err := c.Digest(); err != nil || d != DigestOf([]byte("text")) || c.Size() != 4 {
+			t.Errorf("%v, %v, %d bytes", d, err, c.Size())
+		}
+	}
+	if loads != 1 {
+		t.Errorf("loaded %d times", loads)
+	}
+}

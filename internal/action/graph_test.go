@@ -125,3 +125,23 @@ func TestGraphReportsCycles(t *testing.T) {
 		t.Error("a cycle ran")
 	}
 }
+
+func TestGraphBeginsWithTheHeaviest(t *testing.T) {
+	var ran []string
+	record := runnerFunc(func(_ context.Context, a *Action) (*Result, error) {
+		ran = append(ran, a.Label)
+		return &Result{}, nil
+	})
+	var g Graph
+	for i, weight := range []int{1, 5, 0, 5, 9} {
+		s := step(fmt.Sprint(weight, "-", i), ok)
+		s.Weight = weight
+		g.Add(s)
+	}
+	if err := g.Run(context.Background(), record, 1); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"9-4", "5-1", "5-3", "1-0", "0-2"}; !slices.Equal(ran, want) {
+		t.Errorf("ran %q, want %q", ran, want)
+	}
+}
