@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -82,18 +81,6 @@ func link(t *testing.T, l kit.Linker, job kit.Job) kit.Result {
 	return got
 }
 
-// cacheCommand runs one of the commands about the cache.
-func cacheCommand(t *testing.T, dir string, args ...string) string {
-	t.Helper()
-	cmd := exec.Command(kit.Binary(t), append([]string{"cache"}, args...)...)
-	cmd.Env = append(os.Environ(), "WARPLD_CACHE_DIR="+dir)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Errorf("warpld cache %q: %v\n%s", args, err, out)
-	}
-	return string(out)
-}
-
 // TestColdAndWarm: the first link, and the second, which runs no tool and says the same.
 func TestColdAndWarm(t *testing.T) {
 	for _, tk := range kit.Toolkits(t) {
@@ -105,7 +92,7 @@ func TestColdAndWarm(t *testing.T) {
 				want := tk.Reference(t, job)
 				cold := link(t, warpld, job)
 				p.check(t, "cold", want, cold)
-				if why := cacheCommand(t, dir, "why", filepath.Join(job.Dir, "linked")); strings.Contains(why, "from the cache") {
+				if why := kit.CacheCommand(t, dir, "why", filepath.Join(job.Dir, "linked")); strings.Contains(why, "from the cache") {
 					t.Errorf("the first link finds results:\n%s", why)
 				}
 				warm := link(t, warpld, job)
@@ -113,13 +100,13 @@ func TestColdAndWarm(t *testing.T) {
 				if cold.Stderr != warm.Stderr || cold.Stdout != warm.Stdout {
 					t.Errorf("it says something else from the cache:\n%s%s\nat first:\n%s%s", warm.Stdout, warm.Stderr, cold.Stdout, cold.Stderr)
 				}
-				why := cacheCommand(t, dir, "why", filepath.Join(job.Dir, "linked"))
+				why := kit.CacheCommand(t, dir, "why", filepath.Join(job.Dir, "linked"))
 				if strings.Contains(why, "run, because") || why == "" {
 					t.Errorf("the second link runs tools:\n%s", why)
 				}
 			})
 		}
-		cacheCommand(t, dir, "verify")
+		kit.CacheCommand(t, dir, "verify")
 	}
 }
 

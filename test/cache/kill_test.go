@@ -70,7 +70,7 @@ func killSome(t *testing.T, tk kit.Toolkit) {
 		t.Error("this shows nothing")
 	}
 	noOrphans(t, temporary)
-	if said := cacheCommand(t, dir, "verify"); strings.Contains(said, "removed") {
+	if said := kit.CacheCommand(t, dir, "verify"); strings.Contains(said, "removed") {
 		t.Errorf("the cache is damaged: %s", said)
 	}
 	for _, r := range racers[:len(programs)] {

@@ -49,6 +49,18 @@ func Caching(tb testing.TB, cache, flags string) Linker {
 	return l
 }
 
+// CacheCommand runs one of warpld's commands about the cache in a folder.
+func CacheCommand(tb testing.TB, cache string, args ...string) string {
+	tb.Helper()
+	cmd := exec.Command(Binary(tb), append([]string{"cache"}, args...)...)
+	cmd.Env = append(os.Environ(), "WARPLD_CACHE_DIR="+cache)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		tb.Errorf("warpld cache %q: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
 func asNvlink(tb testing.TB, flags string) Linker {
 	tb.Helper()
 	dir := tb.TempDir()

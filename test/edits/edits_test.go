@@ -1,0 +1,186 @@
+//go:build realtools
+
+// Package edits changes a program at random, over and over, and links after each
+// edit with what the cache has. Each result must be that of a build from nothing:
+// this proves that the keys of the cache hold all that can change a result.
+//
+// WARPLD_TEST_EDITS says how many edits, WARPLD_TEST_SEED which.
+package edits
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/warpld/warpld/test/kit"
+)
+
+// setting reads a number from the environment.
+func setting(t *testing.T, name string, otherwise int) int {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
+}
+
+// modes are the promises to keep, with warpld's options for them.
+var modes = map[string]string{"exact": ""}
+
+func TestEdits(t *testing.T) {
+	toolkits := kit.Toolkits(t)
+	w := newWorld(compileProgram(t, toolkits[0]), toolkits)
+	w.warpld = kit.Warpld(t, "")
+	for _, mode := range slices.Sorted(maps.Keys(modes)) {
+		t.Run(mode, func(t *testing.T) { w.walk(t, mode) })
+	}
+}
+
+// walk edits and links.
+func (w *world) walk(t *testing.T, mode string) {
+	edits, seed := setting(t, "WARPLD_TEST_EDITS", 60), setting(t, "WARPLD_TEST_SEED", 1)
+	t.Logf("WARPLD_TEST_SEED=%d WARPLD_TEST_EDITS=%d", seed, edits)
+	random := rand.New(rand.NewPCG(uint64(seed), 0))
+	b := w.newBuilder(t, mode)
+	defer b.close(t)
+	hits, steps := 0, 0
+	states, outputs, failed := []state{make(state, len(w.dials))}, map[string]bool{}, 0
+	for range edits {
+		s := w.edit(states[len(states)-1], random)
+		states = append(states, s)
+		got, want := b.link(t, s), w.clean(t, mode, s)
+		outputs[string(got.Files["linked"])] = true
+		if got.Exit != 0 {
+			failed++
+		}
+		if differences := differences(want, got); differences != nil {
+			w.report(t, mode, states, differences)
+			return
+		}
+		h, n := b.why(t)
+		hits, steps = hits+h, steps+n
+	}
+	t.Logf("%d edits gave %d different outputs and %d links that fail; %d of %d steps came from the cache",
+		edits, len(outputs), failed, hits, steps)
+	if len(outputs) < edits/3 || failed > edits/2 || hits == 0 || hits == steps {
+		t.Error("this shows nothing")
+	}
+}
+
+// differences tells where two results of warpld differ in anything.
+func differences(want, got kit.Result) []string {
+	list := kit.Differences(want, got)
+	if list == nil && want.Stderr != got.Stderr {
+		list = []string{fmt.Sprintf("it says\n%s, not\n%s", got.Stderr, want.Stderr)}
+	}
+	if list != nil && got.Exit == 0 {
+		list = append(list, got.Stderr)
+	}
+	return list
+}
+
+// report looks for the shortest list of states that shows the failure.
+func (w *world) report(t *testing.T, mode string, states []state, differences []string) {
+	t.Helper()
+	t.Errorf("after edit %d (%s): %s", len(states)-1, w.describe(states[len(states)-1]), strings.Join(differences, "\n"))
+	short := shrink(states, func(states []state) bool {
+		return w.replay(t, mode, states)
+	})
+	var list strings.Builder
+	for _, s := range short {
+		fmt.Fprintf(&list, "\n  %s", w.describe(s))
+	}
+	t.Errorf("the last of these links is wrong, if they begin with an empty cache:%s", list.String())
+}
+
+// replay says whether the last of some states is linked wrongly.
+func (w *world) replay(t *testing.T, mode string, states []state) bool {
+	t.Helper()
+	b := w.newBuilder(t, mode)
+	defer b.close(t)
+	var got kit.Result
+	for _, s := range states {
+		got = b.link(t, s)
+	}
+	return differences(w.clean(t, mode, states[len(states)-1]), got) != nil
+}
+
+// clean links a state with an empty cache, in a folder of its own.
+func (w *world) clean(t *testing.T, mode string, s state) kit.Result {
+	t.Helper()
+	b := w.newBuilder(t, mode)
+	defer b.close(t)
+	return b.link(t, s)
+}
+
+// A builder links states in one folder, with one cache.
+type builder struct {
+	*world
+	dir     string // holds the others
+	job     kit.Job
+	objects string // the inputs
+	cache   string
+	linker  kit.Linker
+}
+
+func (w *world) newBuilder(t *testing.T, mode string) *builder {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "edits")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &builder{world: w, dir: dir, objects: filepath.Join(dir, "objects"), cache: filepath.Join(dir, "cache"), job: kit.Job{Dir: filepath.Join(dir, "work")}}
+	b.linker = kit.Linker{Exe: w.warpld.Exe, Env: []string{"WARPLD_FLAGS=" + modes[mode], "WARPLD_CACHE_DIR=" + b.cache}}
+	if err := os.Mkdir(b.job.Dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range w.files {
+		write(t, filepath.Join(b.objects, f.name+".o"), "")
+		if err := os.Symlink(filepath.Join(b.objects, f.name+".o"), filepath.Join(b.job.Dir, f.name+".o")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b
+}
+
+func (b *builder) close(t *testing.T) {
+	t.Helper()
+	if err := os.RemoveAll(b.dir); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// link changes the inputs that are not those of the state, in their places, and links.
+func (b *builder) link(t *testing.T, s state) kit.Result {
+	t.Helper()
+	for _, in := range b.inputs(s) {
+		path, text := filepath.Join(b.objects, in.name), read(t, in.object)
+		if read(t, path) != text {
+			write(t, path, text)
+		}
+	}
+	b.job.Args = b.arguments(s)
+	got, err := b.linker.Run(b.job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// why counts the steps of the last link, and those that came from the cache.
+func (b *builder) why(t *testing.T) (hits, steps int) {
+	t.Helper()
+	out := kit.CacheCommand(t, b.cache, "why", filepath.Join(b.job.Dir, "linked"))
+	return strings.Count(out, ": from the cache\n"), strings.Count(out, "\n")
+}
