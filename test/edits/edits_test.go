@@ -36,7 +36,7 @@ func setting(t *testing.T, name string, otherwise int) int {
 }
 
 // modes are the promises to keep, with warpld's options for them.
-var modes = map[string]string{"exact": ""}
+var modes = map[string]string{"exact": "", "fast": "--warpld-mode=fast --warpld-slice-size=32"}
 
 func TestEdits(t *testing.T) {
 	toolkits := kit.Toolkits(t)
@@ -145,9 +145,14 @@ func (w *world) newBuilder(t *testing.T, mode string) *builder {
 	if err := os.Mkdir(b.job.Dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
+	links := map[string]string{b.objects: "elsewhere"}
 	for _, f := range w.files {
-		write(t, filepath.Join(b.objects, f.name+".o"), "")
-		if err := os.Symlink(filepath.Join(b.objects, f.name+".o"), filepath.Join(b.job.Dir, f.name+".o")); err != nil {
+		object := filepath.Join(b.objects, f.name+".o")
+		write(t, object, "")
+		links[object] = f.name + ".o"
+	}
+	for target, name := range links {
+		if err := os.Symlink(target, filepath.Join(b.job.Dir, name)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -39,6 +39,7 @@ var otherDials = []dial{
 	{"libnvvm", []string{"", "-Xnvvm=-ftz=1", "-Ofast-compile=mid"}},
 	{"host", []string{"", "-ignore-host-info", "-kernels-used=k0"}},
 	{"order", []string{"", "libraries last"}},
+	{"place", []string{"", "elsewhere/"}},
 	{"modules", []string{"all", "without m5", "without m4 and m5"}},
 }
 
@@ -127,7 +128,7 @@ func (w *world) arguments(s state) []string {
 		}
 	}
 	for _, in := range w.inputs(s) {
-		args = append(args, in.name)
+		args = append(args, w.choice(s, "place")+in.name)
 	}
 	return append(args, "-lcudadevrt")
 }
