@@ -5,7 +5,6 @@ package edits
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -83,8 +82,8 @@ type variant struct{ change, object string }
 func compileProgram(t *testing.T, tk kit.Toolkit) []file {
 	t.Helper()
 	dir := t.TempDir()
-	if out, err := exec.Command("../gencorpus", dir, "--modules", "6", "--libs", "2", "--functions", "2", "--size", "1").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	if _, err := kit.Generate(dir, "--modules", "6", "--libs", "2", "--functions", "2", "--size", "1"); err != nil {
+		t.Fatal(err)
 	}
 	header := read(t, filepath.Join(dir, "common.h"))
 	var files []file

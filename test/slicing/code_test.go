@@ -238,7 +238,7 @@ func TestCost(t *testing.T) {
 // ones whose code has changed are assembled again.
 func TestIncremental(t *testing.T) {
 	for _, tk := range kit.Toolkits(t) {
-		dir := generatedSources(t, 16)
+		dir := filepath.Dir(generatedSources(t, 16)[0])
 		before := incremental(t, tk, dir)
 		for name, edit := range map[string]struct {
 			from, to string

@@ -84,8 +84,12 @@ func TestRefusals(t *testing.T) {
 // TestSharedCodeIsNotCut: 16 kernels that all call 8 large functions are one slice.
 func TestSharedCodeIsNotCut(t *testing.T) {
 	for _, tk := range kit.Toolkits(t) {
-		r := newRig(t, tk, "sm_80", amplifying(t, tk))
-		_, err := slice.Make(r.scan(), r.options())
+		files, err := kit.Amplifying(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := newRig(t, tk, "sm_80", build(t, tk, true, files...))
+		_, err = slice.Make(r.scan(), r.options())
 		if err == nil || !strings.Contains(err.Error(), "share so much code") {
 			t.Errorf("%v", err)
 		}

@@ -1,7 +1,20 @@
 //go:build realtools
 
 // Package slicing runs sliced links with the real tools, one kernel a slice or as
-// the planner cuts, and holds them against unsliced ones.
+// the planner cuts, and holds them against unsliced ones. What slices must show:
+//
+//	 1 the code of each kernel is that of the whole program   TestSameCode
+//	 2 variables that slices share are not folded             TestSharedVariablesStay
+//	 3 memory is not multiplied                               TestCodeAndMemory, TestMemoryIsNotMultiplied
+//	 4 strings of one name stay apart                         TestStrings
+//	 5 function pointers cross slices                         TestFunctionPointers, TestFunctionsHaveOneAddress
+//	 6 constants at one place in all objects of ptxas -ewp    nothing: warpld has no such back end
+//	 7 vtables, launched kernels, templates, namesakes        TestLink, TestMemoryIsNotMultiplied, TestNamesakes, TestKernelPointer
+//	 8 mistakes in a plan are found, errors are the genuine   TestViolations, TestRefusals, TestErrors
+//	 9 an edit repeats little, to the same result             TestIncremental, TestLargeProgram
+//	10 the cut is worth it, or is not made                    TestSharedCodeIsNotCut, TestCost, TestLargeProgram
+//	11 every target and toolkit, and both engines             TestLinker, TestEngines, forEach in most others
+//	12 the same bytes in any folder and any order             TestDeterminism, TestLinker
 package slicing
 
 import (

@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/warpld/warpld/test/kit"
 )
@@ -117,16 +116,15 @@ func (t *times) add(dir, exe string, args []string) error {
 	cmd := exec.Command(exe, args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "WARPLD_FLAGS=--warpld-cache=off")
-	start := time.Now()
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s %q: %w\n%s", exe, args, err, out)
+	used, err := kit.Measure(cmd)
+	if err != nil {
+		return err
 	}
 	if *t == nil {
 		*t = times{}
 	}
-	state := cmd.ProcessState // counts the processes that it waited for, too
-	(*t)["wall"] = append((*t)["wall"], time.Since(start).Seconds())
-	(*t)["CPU"] = append((*t)["CPU"], (state.UserTime() + state.SystemTime()).Seconds())
+	(*t)["wall"] = append((*t)["wall"], used.Wall)
+	(*t)["CPU"] = append((*t)["CPU"], used.CPU)
 	return nil
 }
 

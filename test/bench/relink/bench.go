@@ -1,0 +1,150 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/warpld/warpld/test/kit"
+)
+
+// The linkers, and the scenarios that are not edits.
+const (
+	plain = "nvlink"
+	best  = "nvlink -split-compile=2"
+	exact = "warpld, exact"
+	fast  = "warpld, fast"
+
+	cold      = "cold"
+	unchanged = "unchanged"
+)
+
+// A bench links one program in a folder of its own.
+type bench struct {
+	*program
+	toolkit kit.Toolkit
+	dir     string
+	warpld  string
+	found   map[key][]kit.Usage
+}
+
+type key struct{ linker, scenario string }
+
+// measure lets the linkers take turns. nvlink does the same whatever has changed, so
+// its cold link stands for all of its links.
+func (b *bench) measure(turns int, only string) (results, error) {
+	b.found = map[key][]kit.Usage{}
+	for range turns {
+		for _, linker := range []string{plain, exact, best, fast} {
+			if !strings.Contains(linker, only) {
+				continue
+			}
+			if err := b.turn(linker); err != nil {
+				return nil, err
+			}
+		}
+	}
+	var all results
+	for k, used := range b.found {
+		all = append(all, result{b.name, b.modules, k.linker, k.scenario, medians(used)})
+	}
+	all.sort()
+	return all, nil
+}
+
+// turn measures one linker, with an empty cache at first.
+func (b *bench) turn(linker string) error {
+	if err := b.place(b.objects); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(b.cache()); err != nil {
+		return err
+	}
+	if err := b.link(linker, cold); err != nil || linker == plain || linker == best {
+		return err
+	}
+	for range 5 {
+		if err := b.link(linker, unchanged); err != nil {
+			return err
+		}
+	}
+	kept := b.cache() + ".kept"
+	if err := os.Rename(b.cache(), kept); err != nil {
+		return err
+	}
+	defer os.RemoveAll(kept)
+	for _, e := range b.edits {
+		if linker == exact && e.name != "a comment" && e.name != "a leaf" && e.name != "host code" {
+			continue // all code counts in exact mode, so these two stand for the rest
+		}
+		if err := b.afterEdit(linker, e, kept); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// afterEdit links with the cache as it was before any edit.
+func (b *bench) afterEdit(linker string, e edit, kept string) error {
+	if err := os.RemoveAll(b.cache()); err != nil {
+		return err
+	}
+	if err := os.CopyFS(b.cache(), os.DirFS(kept)); err != nil {
+		return err
+	}
+	if err := b.place([]string{e.object}); err != nil {
+		return err
+	}
+	if err := b.link(linker, e.name); err != nil {
+		return err
+	}
+	for _, object := range b.objects {
+		if filepath.Base(object) == filepath.Base(e.object) {
+			return b.place([]string{object})
+		}
+	}
+	return fmt.Errorf("%s is not part of %s", e.object, b.name)
+}
+
+func (b *bench) cache() string { return filepath.Join(b.dir, "cache") }
+func (b *bench) work() string  { return filepath.Join(b.dir, "work") }
+
+// place copies objects to where the link finds them.
+func (b *bench) place(objects []string) error {
+	if err := os.MkdirAll(b.work(), 0o755); err != nil {
+		return err
+	}
+	for _, object := range objects {
+		data, err := os.ReadFile(object)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(b.work(), filepath.Base(object)), data, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// link links once and notes what it took.
+func (b *bench) link(linker, scenario string) error {
+	args := []string{"-dlto", "-arch=sm_80", "-nvvmpath=" + b.toolkit.NVVM(), "-o", "linked"}
+	exe := b.toolkit.Tool("nvlink")
+	switch linker {
+	case best:
+		args = append(args, "-split-compile=2")
+	case exact, fast:
+		exe = b.warpld
+		args = append(args, "--warpld-mode="+strings.TrimPrefix(linker, "warpld, "), "--warpld-cuda="+b.toolkit.Root)
+	}
+	for _, object := range b.objects {
+		args = append(args, filepath.Base(object))
+	}
+	cmd := exec.Command(exe, append(args, "-L"+b.toolkit.Lib(), "-lcudadevrt")...)
+	cmd.Dir, cmd.Env = b.work(), append(os.Environ(), "WARPLD_CACHE_DIR="+b.cache(), "WARPLD_FLAGS=")
+	used, err := kit.Measure(cmd)
+	b.found[key{linker, scenario}] = append(b.found[key{linker, scenario}], used)
+	return err
+}

@@ -1,0 +1,130 @@
+// Relink measures what a link costs, cold and after edits, with nvlink, with nvlink's
+// best options and with both modes of warpld, which take turns.
+//
+//	go run ./test/bench/relink -check                     # a small program; fails if warpld has become slow
+//	go run ./test/bench/relink -programs 64 -save FILE    # more; FILE collects several runs
+//	go run ./test/bench/relink -render FILE               # docs/relink.md and its plots
+//
+// It reads the same environment as the tests do; .ci/run sets it.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/warpld/warpld/test/kit"
+)
+
+func main() {
+	check := flag.Bool("check", false, "measure small programs and fail if a limit is not kept")
+	programs := flag.String("programs", "16", "what to link: a number of generated modules, amplifying, thrust or thrust-stored; several with commas")
+	turns := flag.Int("turns", 1, "how often; medians count")
+	only := flag.String("linkers", "", "a part of the names of the linkers to measure; all if empty")
+	save := flag.String("save", "", "add the results to this file")
+	render := flag.String("render", "", "write the documentation from this file instead of measuring")
+	flag.Parse()
+	var err error
+	switch {
+	case *render != "":
+		err = document(*render)
+	case *check:
+		err = checkLimits()
+	default:
+		err = measureAll(strings.Split(*programs, ","), *turns, *only, *save)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "relink:", err)
+		os.Exit(1)
+	}
+}
+
+// measureAll measures programs with the first toolkit.
+func measureAll(names []string, turns int, only, save string) error {
+	var all results
+	for _, name := range names {
+		found, err := measureProgram(name, turns, only)
+		if err != nil {
+			return err
+		}
+		all = append(all, found...)
+	}
+	fmt.Print(all.table())
+	if save == "" {
+		return nil
+	}
+	return all.addTo(save)
+}
+
+func measureProgram(name string, turns int, only string) (results, error) {
+	toolkits, err := kit.FindToolkits()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "relink")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	p, err := newProgram(toolkits[0], name, dir)
+	if err != nil {
+		return nil, err
+	}
+	b := &bench{program: p, toolkit: toolkits[0], dir: dir, warpld: os.Getenv("WARPLD_BIN")}
+	return b.measure(turns, only)
+}
+
+// checkLimits links small programs and compares ratios to nvlink with limits that a
+// busy machine can keep.
+func checkLimits() error {
+	var all results
+	for _, name := range []string{"16", "amplifying"} {
+		found, err := measureProgram(name, 1, "")
+		if err != nil {
+			return err
+		}
+		all = append(all, found...)
+	}
+	fmt.Print(all.table())
+	failed := 0
+	for _, l := range limits {
+		if got := l.ratio(all); got < l.least {
+			failed++
+			fmt.Printf("too slow: %s: %.2f, at least %.2f is expected\n", l, got, l.least)
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d limits are not kept", failed)
+	}
+	return nil
+}
+
+// A limit is how much better than nvlink warpld has to be at something.
+type limit struct {
+	program, linker, scenario string
+	over                      string // whom it is compared with
+	metric                    string
+	least                     float64
+}
+
+func (l limit) String() string {
+	return fmt.Sprintf("%s, %s, %s: %s over that of %s", l.program, l.linker, l.scenario, l.metric, l.over)
+}
+
+func (l limit) ratio(all results) float64 {
+	return all.of(l.program, l.over, cold).metric(l.metric) / all.of(l.program, l.linker, l.scenario).metric(l.metric)
+}
+
+// limits are far from what is measured on a quiet machine.
+var limits = []limit{
+	{"16", exact, unchanged, plain, "wall", 15},
+	{"16", fast, unchanged, plain, "wall", 15},
+	{"16", fast, "a leaf", plain, "wall", 2.5},
+	{"16", fast, "a comment", plain, "wall", 4},
+	{"16", exact, cold, plain, "CPU", 0.75},
+	{"16", fast, cold, plain, "CPU", 0.5},
+	{"16", fast, cold, best, "memory", 0.8},
+	{"amplifying", fast, cold, plain, "CPU", 0.6},
+	{"amplifying", fast, unchanged, plain, "wall", 10},
+}
