@@ -49,11 +49,15 @@ func killSome(t *testing.T, tk kit.Toolkit) {
 	warpld.Env = append(warpld.Env, "TMPDIR="+temporary)
 	ctx, cancel := context.WithTimeout(context.Background(), kit.Limit)
 	defer cancel()
+	wants := map[string]kit.Result{}
+	for _, p := range programs {
+		wants[p.name] = p.want(t, tk, p.job(t, tk))
+	}
 	racers := make([]*racer, together)
 	for i := range racers {
 		p := programs[i%len(programs)]
 		job := p.job(t, tk)
-		racers[i] = &racer{program: p, job: job, want: tk.Reference(t, job), cmd: warpld.Command(ctx, job)}
+		racers[i] = &racer{program: p, job: job, want: wants[p.name], cmd: warpld.Command(ctx, job)}
 		racers[i].cmd.Stdout, racers[i].cmd.Stderr = &racers[i].stdout, &racers[i].stderr
 	}
 	race(t, racers, random)
