@@ -35,7 +35,7 @@ func (b *build) merge() {
 		Make: func() (*action.Action, error) {
 			prepare()
 			record, err := b.toolRecord()
-			b.merging = b.runBy(merge.Own(b.Self, b.release().Number(), record, b.options.Own.ExactBytes))
+			b.merging = b.runBy(merge.Own(b.Self, b.release().Number(), record))
 			return b.merging, err
 		},
 		Done: func(r *action.Result) error {

@@ -17,15 +17,13 @@ const (
 	Stage         = "merge" // after engine.WorkerArgument
 	ToolkitOption = "-toolkit="
 	RecordOption  = "-record=" // once for each field of a cubin.Tool, in their order
-	ExactOption   = "-exact"
 	// AnswerFile is what it writes beside nvlink's files.
 	AnswerFile = "merged.json"
 )
 
 // Own is warpld as a merger, for a release of CUDA such as 130. The record is what
-// the output says of the link. Exact refuses outputs that only mean the same as
-// nvlink's.
-func Own(self string, release int, record cubin.Tool, exact bool) Merger {
+// the output says of the link.
+func Own(self string, release int, record cubin.Tool) Merger {
 	m := Merger{
 		Tool:  action.File{Name: "warpld", Content: action.AtPath(self)},
 		First: []string{engine.WorkerArgument, Stage, fmt.Sprintf("%s%d", ToolkitOption, release)},
@@ -33,9 +31,6 @@ func Own(self string, release int, record cubin.Tool, exact bool) Merger {
 	}
 	for _, field := range []string{record.Output, record.Name, record.Version, record.Build, record.Options} {
 		m.First = append(m.First, RecordOption+field)
-	}
-	if exact {
-		m.First = append(m.First, ExactOption)
 	}
 	return m
 }

@@ -165,7 +165,7 @@ func (s setting) own(t *testing.T, p program, built map[string]string) linked {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := device.Options{Arch: target, Toolkit: release, Record: s.record(t, p), Exact: true}
+	options := device.Options{Arch: target, Toolkit: release, Record: s.record(t, p)}
 	for _, o := range p.options {
 		setOption(t, &options, o)
 	}

@@ -70,8 +70,6 @@ func parseMerging(args []string) (*merging, error) {
 			o.Toolkit, _ = strconv.Atoi(value)
 		case name+"=" == merge.RecordOption:
 			m.record = append(m.record, value)
-		case name == merge.ExactOption:
-			o.Exact = true
 		case name == "-arch":
 			o.Arch, _ = arch.Parse(value)
 		case name == "-kernels-used":

@@ -55,9 +55,6 @@ type Options struct {
 	Toolkit int
 	// Record is what .note.nv.tkinfo says of this link.
 	Record cubin.Tool
-	// Exact refuses a link whose output would not equal nvlink's in every byte,
-	// though it would mean the same.
-	Exact bool
 	// Relocatable makes an output that can be linked again: -r.
 	Relocatable bool
 	// KernelsUsed and VariablesUsed are -kernels-used and -variables-used; parts

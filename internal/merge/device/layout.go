@@ -152,8 +152,8 @@ func (w *writer) check() error {
 		}
 	}
 	switch {
-	case w.options.Exact && w.keep != nil && w.constantPieces > 1:
-		// nvlink leaves the offset of one of the pieces in the null symbol.
+	case w.keep != nil && w.manyConstants:
+		// nvlink leaves the offset of one of them in the null symbol.
 		return unsupported("", "the value of the null symbol when kernels are removed and several inputs have constants")
 	case len(w.headers) >= maxSections:
 		return unsupported("", "files of %d sections", len(w.headers))
@@ -262,6 +262,9 @@ func (s *segment) put(b []byte) {
 }
 
 func (w *writer) putSymbols(b []byte) {
+	if w.keep != nil {
+		le.PutUint64(b[8:], w.lastConstants) // nvlink leaves it in the null symbol
+	}
 	for _, id := range slices.Concat(w.locals, w.globals, w.lates) {
 		y := &w.symbols[id]
 		kind, other := y.kind, y.other

@@ -38,8 +38,9 @@ func (l *linker) placeSection(o *object, index int) (placement, error) {
 	if data := o.bytes(s); len(data) > 0 {
 		out.pieces = append(out.pieces, piece{at.offset, data})
 	}
-	if s.Type == typeConstant0+3 {
-		l.constantPieces++
+	if s.Type == typeConstant0+3 && at.offset > 0 {
+		l.lastConstants = at.offset
+		l.manyConstants = l.manyConstants || o.variablesIn(index) != 1
 	}
 	l.placeMirror(o, index, out)
 	return *at, nil

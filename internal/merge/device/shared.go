@@ -17,8 +17,9 @@ const (
 // has only a size and an alignment, like a common symbol.
 type sharedLayout struct {
 	*linker
-	users   map[symbolID]map[symbolID]bool // kernels that reach a use of the variable
-	dynamic map[symbolID]bool              // kernels that reach a use of dynamic memory
+	users    map[symbolID]map[symbolID]bool // kernels that reach a use of the variable
+	referred map[symbolID]bool              // variables that code refers to
+	dynamic  map[symbolID]bool              // kernels that reach a use of dynamic memory
 	// common are the variables of device functions, the largest first.
 	common  []symbolID
 	colours []colour
@@ -35,7 +36,7 @@ type colour struct {
 }
 
 func (l *linker) layOutShared() error {
-	s := &sharedLayout{linker: l, users: map[symbolID]map[symbolID]bool{}, dynamic: map[symbolID]bool{}}
+	s := &sharedLayout{linker: l, users: map[symbolID]map[symbolID]bool{}, referred: map[symbolID]bool{}, dynamic: map[symbolID]bool{}}
 	s.findUsers()
 	s.findCommon()
 	s.findOwn()
@@ -69,6 +70,7 @@ func (s *sharedLayout) findUsers() {
 			if !s.symbols[r.symbol].isShared() {
 				continue
 			}
+			s.referred[r.symbol] = true
 			for _, k := range s.reached.by[out.function] {
 				if s.symbols[r.symbol].defined() {
 					s.users[r.symbol][k] = true
@@ -158,7 +160,7 @@ func (s *sharedLayout) placeColours() map[symbolID]uint64 {
 func (s *sharedLayout) layOutKernel(k symbolID, ends map[symbolID]uint64) {
 	out := &s.sections[s.symbols[k].function.shared]
 	end := ends[k]
-	if len(s.colours) > 0 {
+	if s.sharesMemory() {
 		out.align = max(out.align, s.commonSection().align)
 	}
 	for _, id := range s.own[k] {
@@ -184,6 +186,18 @@ func (s *sharedLayout) layOutKernel(k symbolID, ends map[symbolID]uint64) {
 	if end > maxShared {
 		s.fail("too-much-shared", &s.symbols[k], fmt.Sprintf("Entry function '%s' uses too much shared data (%#x bytes, %#x max)", s.symbols[k].name, end, maxShared))
 	}
+}
+
+// sharesMemory reports whether there are variables that kernels may have in
+// common. Since 13.4 those don't count that no code refers to, be it live or
+// not: they are of a weak function that was replaced.
+func (s *sharedLayout) sharesMemory() bool {
+	if s.options.Toolkit < toolkit134 {
+		return len(s.colours) > 0
+	}
+	return slices.ContainsFunc(s.colours, func(c colour) bool {
+		return slices.ContainsFunc(c.variables, func(id symbolID) bool { return s.referred[id] })
+	})
 }
 
 // findOwn finds the variables that are to be placed for one kernel only.
