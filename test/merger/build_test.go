@@ -60,17 +60,22 @@ func (s setting) cubin(name string, all map[string]string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	options := append([]string{"-w", "-arch=" + s.arch, "-rdc=true", "-cubin"}, variants[variant]...)
+	return s.compileOnce(path, name, text, options)
+}
+
+// compileOnce compiles a source, unless an earlier run has done so.
+func (s setting) compileOnce(source, name string, text []byte, options []string) (string, error) {
 	cache, err := kit.CacheDir()
 	if err != nil {
 		return "", err
 	}
-	options := append([]string{"-w", "-arch=" + s.arch, "-rdc=true", "-cubin"}, variants[variant]...)
 	key := sha256.Sum256(fmt.Appendf(nil, "%s %q %s", s.tk.Version, options, text))
 	out := filepath.Join(cache, "merger", s.tk.Release(), s.arch, fmt.Sprintf("%s-%x.cubin", name, key[:6]))
 	if _, err := os.Stat(out); err == nil {
 		return out, nil
 	}
-	return out, s.compile(path, out, options)
+	return out, s.compile(source, out, options)
 }
 
 func (s setting) compile(source, out string, options []string) error {

@@ -40,13 +40,17 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func forEachSetting(t *testing.T, do func(t *testing.T, s setting)) {
-	list := archs
+// targets are those to test.
+func targets() []string {
 	if text := os.Getenv("WARPLD_TEST_MERGER_ARCHS"); text != "" {
-		list = strings.Split(text, ",")
+		return strings.Split(text, ",")
 	}
+	return archs
+}
+
+func forEachSetting(t *testing.T, do func(t *testing.T, s setting)) {
 	for _, tk := range kit.Toolkits(t) {
-		for _, a := range list {
+		for _, a := range targets() {
 			t.Run(tk.Release()+"/"+a, func(t *testing.T) { do(t, setting{tk, a}) })
 		}
 	}

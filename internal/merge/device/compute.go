@@ -53,8 +53,7 @@ func (l view) compute() error {
 		d := l.stacks[k]
 		if d.recursive {
 			d.bytes = unknownStack
-			own := l.attributesOf(k)
-			own.added = append(own.added, attribute{form: formBytes, id: attrCallStack, data: []byte{0xff, 0xff, 0xff, 0xff}})
+			l.setCallStack(l.attributesOf(k))
 		}
 		if d.bytes > unknownStack {
 			return unsupported("", "a stack of %d bytes", d.bytes)
@@ -66,6 +65,16 @@ func (l view) compute() error {
 	}
 	l.dropResolvedExternals()
 	return nil
+}
+
+// setCallStack says that the size of a kernel's call stack is unknown.
+func (l view) setCallStack(own *attributeList) {
+	unknown := attribute{form: formBytes, id: attrCallStack, data: []byte{0xff, 0xff, 0xff, 0xff}}
+	if row := own.find(attrCallStack); row != nil {
+		*row = unknown
+	} else {
+		own.added = append(own.added, unknown)
+	}
 }
 
 // warnRecursion warns, as nvlink does, once for every call in the kernel that

@@ -115,8 +115,8 @@ const (
 var architectures = []int{75, 80, 86, 89, 90, 100, 120}
 
 // Proven says whether all outputs for an architecture that were held against
-// nvlink's were equal.
-func Proven(a arch.Arch) bool { return a.Number >= 75 && a.Number <= 90 }
+// nvlink's were equal. Generated programs still show differences.
+func Proven(arch.Arch) bool { return false }
 
 func (o *Options) supported() error {
 	switch {

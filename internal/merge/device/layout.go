@@ -152,7 +152,7 @@ func (w *writer) check() error {
 		}
 	}
 	switch {
-	case w.keep != nil && w.manyConstants:
+	case w.keep != nil && w.laterConstants:
 		// nvlink leaves the offset of one of them in the null symbol.
 		return unsupported("", "the value of the null symbol when kernels are removed and several inputs have constants")
 	case len(w.headers) >= maxSections:
@@ -262,9 +262,6 @@ func (s *segment) put(b []byte) {
 }
 
 func (w *writer) putSymbols(b []byte) {
-	if w.keep != nil {
-		le.PutUint64(b[8:], w.lastConstants) // nvlink leaves it in the null symbol
-	}
 	for _, id := range slices.Concat(w.locals, w.globals, w.lates) {
 		y := &w.symbols[id]
 		kind, other := y.kind, y.other

@@ -23,8 +23,7 @@ type linker struct {
 	shared           []symbolID // shared variables, in the order in which they were met
 	replaced         int        // weak functions that strong ones replaced
 	arrivals         int        // of lists of attributes
-	lastConstants    uint64     // where those of the last input with any went
-	manyConstants    bool       // an input has several, and is not the first with any
+	laterConstants   bool       // more than one input has some
 	records          [][]byte   // of the tools that made the inputs
 	virtual          int        // the lowest architecture that the sources of inputs were for
 

@@ -312,17 +312,6 @@ func (o *object) bytes(s *elf64.Section) []byte {
 	return o.data[offset : offset+length : offset+length]
 }
 
-// variablesIn counts the variables in a section.
-func (o *object) variablesIn(index int) int {
-	n := 0
-	for i := range o.symbols {
-		if y := &o.symbols[i]; y.Type == typeData && y.Section == uint32(index) {
-			n++
-		}
-	}
-	return n
-}
-
 // symbolAt gives what a symbol of the input is in the output.
 func (o *object) symbolAt(index uint32) (symbolID, error) {
 	if uint64(index) >= uint64(len(o.became)) || o.became[index] == noSymbol {

@@ -39,8 +39,7 @@ func (l *linker) placeSection(o *object, index int) (placement, error) {
 		out.pieces = append(out.pieces, piece{at.offset, data})
 	}
 	if s.Type == typeConstant0+3 && at.offset > 0 {
-		l.lastConstants = at.offset
-		l.manyConstants = l.manyConstants || o.variablesIn(index) != 1
+		l.laterConstants = true
 	}
 	l.placeMirror(o, index, out)
 	return *at, nil
