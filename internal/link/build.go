@@ -52,6 +52,7 @@ type assembly struct {
 	action    *action.Action
 	cubin     action.Content
 	said      []*message.Message
+	failed    bool
 }
 
 // build makes the graph of actions and runs it.
@@ -73,8 +74,15 @@ func (l *linker) build(ctx context.Context, w *workshop) (*build, error) {
 	}
 	if err = b.graph.Run(ctx, l.watch(w.runner), w.jobs); err == nil {
 		b.reportSteps()
+		return b, nil
 	}
-	l.reportPlan(len(l.plan.Messages)) // in a link that failed, steps beside the failed one may or may not have ended
+	// Steps beside the one that failed may or may not have ended: they are not
+	// heard. Where native code could not be assembled nvlink reads no further.
+	until := len(l.plan.Messages)
+	if at := slices.IndexFunc(b.native, func(a *assembly) bool { return a.failed }); at >= 0 {
+		until = b.native[at].piece.Said
+	}
+	l.reportPlan(until)
 	return b, err
 }
 
@@ -211,6 +219,7 @@ func (b *build) assemble(a *assembly, then func(*assembly)) *assembly {
 		},
 		Done: func(r *action.Result) (err error) {
 			a.cubin, a.said, err = engine.JudgeAssembly(r)
+			a.failed = err != nil
 			b.tookAssembly(a, r.Usage.Wall, err == nil)
 			if err == nil && then != nil {
 				then(a)
