@@ -231,6 +231,24 @@ var groups = []group{
 		archs:   []string{"sm_90"},
 	},
 	{
+		name: "options about messages",
+		inputs: []string{
+			"rdc/a.o old.o=other/b.o rdc/b.o",
+			"rdc/a.o ptx/b.o old.o=other/b.o",
+			"LTO FORM/a.o old.o=other/b.o FORM/b.o DEVRT",
+			"LTO FORM/a.o ptx/b.o old.o=other/b.o",
+			"LTO ptx/b.o rdc/a.o",
+			"rdc/r1_calls.o rdc/r2_def.o",
+			"rdc/r1_calls.o rdc/r2_def.o ptx/b.o",
+			"LTO FORM/r1_calls.o rdc/r2_def.o",
+			"rdc/a.o rdc/b.o ar/libold.a",
+			"rdc/a.o rdc/b.o +ar/libother.a -L. -lother",
+			"rdc/a.o rdc/b.o -maxrregcount=24 -maxrregcount=32",
+		},
+		options: []string{"", "-w", "-Werror", "-disable-infos", "-Werror -disable-infos -w", "-Werror -suppress-arch-warning -suppress-stack-size-warning"},
+		archs:   []string{"sm_90"},
+	},
+	{
 		name: "inputs that are broken, empty or of no use",
 		inputs: []string{
 			"bad/empty.o", "bad/empty.ltoir", "bad/empty.cubin", "bad/empty.fatbin", "bad/empty.a", "bad/empty.ptx", "bad/short.o", "bad/short.xyz",

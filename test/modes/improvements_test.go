@@ -22,6 +22,7 @@ type improvement struct {
 	id     string
 	nvlink string // what nvlink does
 	warpld string // what we do
+	back   string // how to get nvlink's way; empty: by --warpld-engine=vendor
 	// example is a command line on which the linkers differ.
 	example string
 	// warning is the additional warning.
@@ -66,6 +67,7 @@ func init() { // a judgement may refer to the list
 			id:      "nvvmpath",
 			nvlink:  "Link-time optimization without `-nvvmpath`, or with a wrong one: fails.",
 			warpld:  "Without it, takes the libnvvm of its toolkit. A wrong one does not matter if nvJitLink compiles.",
+			back:    "call nvlink itself",
 			example: "-dlto FORM/a.o FORM/b.o DEVRT",
 			applies: func(line string, _ kit.Result) bool {
 				return !strings.Contains(line, "LTO ") && strings.Contains(line, "-dlto ")
@@ -107,9 +109,29 @@ func init() { // a judgement may refer to the list
 			instead: withAssembled,
 		},
 		{
+			id:      "split-crash",
+			nvlink:  "`-split-compile-extended`: crashes about once in forty times, and always on programs of some hundred modules.",
+			warpld:  "The compiler runs in a process of its own, whose crash does not end the link.",
+			example: "LTO FORM/many1.o FORM/many2.o DEVRT -split-compile-extended=2",
+			applies: func(line string, want kit.Result) bool {
+				return strings.Contains(line, "-split-compile-extended") && want.Exit > 128 && want.Exit < 160
+			},
+			instead: succeeds,
+		},
+		{
+			id:      "verbose-keep",
+			nvlink:  "`--verbose-keep`, `-vkeep`: do not exist.",
+			warpld:  "Keeps the intermediate files and prints the commands that make them.",
+			back:    "leave the option out",
+			example: "LTO FORM/a.o FORM/b.o DEVRT -vkeep",
+			applies: says("nvlink fatal   : Unknown option 'vkeep'\n"),
+			instead: withoutKeeping,
+		},
+		{
 			id:      "ignored-input",
 			nvlink:  "Inputs that are empty, damaged, of no known kind, or linked already: leaves them out in silence.",
 			warpld:  "Leaves them out with a warning, which `--warpld-strict` makes an error.",
+			back:    "`-w` hides the warning",
 			example: "bad/text.txt rdc/a.o -r",
 			warning: regexp.MustCompile(`^nvlink warning : '.*' is not linked: `),
 		},
@@ -117,6 +139,7 @@ func init() { // a judgement may refer to the list
 			id:      "missing-library",
 			nvlink:  "`-l` of a library that is nowhere: goes on in silence.",
 			warpld:  "Goes on with a warning, which `--warpld-strict` makes an error.",
+			back:    "`-w` hides the warning",
 			example: "-lnosuch rdc/a.o -r",
 			warning: regexp.MustCompile(`^nvlink warning : no lib.*\.a found for -l`),
 		},
@@ -124,13 +147,23 @@ func init() { // a judgement may refer to the list
 			id:      "bare-kernels",
 			nvlink:  "Kernels of bare LTO-IR beside host objects: removes them in silence, because no host code names them.",
 			warpld:  "Removes them with a warning, which `--warpld-strict` makes an error.",
+			back:    "`-w` hides the warning",
 			example: "LTO FORM/hostref.o ltoir/a.ltoir ltoir/b.ltoir DEVRT",
 			warning: regexp.MustCompile(`^nvlink warning : kernels of '.*' are removed unless`),
+		},
+		{
+			id:      "member-arch",
+			nvlink:  "A member of an archive without code for the target: leaves it out in silence; of other inputs it warns.",
+			warpld:  "The same, with the warning for other inputs, which `--warpld-strict` makes an error and `-Werror` does not.",
+			back:    "`-suppress-arch-warning`, or `-w`",
+			example: "rdc/a.o rdc/b.o ar/libold.a",
+			warning: regexp.MustCompile(`^nvlink warning : SM Arch \('.*'\) not found in '.*\.a:.*'`),
 		},
 		{
 			id:      "empty-result",
 			nvlink:  "No input has code for the target: writes an empty cubin, with exit code 0.",
 			warpld:  "The same, with a warning, which `--warpld-strict` makes an error.",
+			back:    "`-w` hides the warning",
 			example: "LTO other/b.o",
 			warning: regexp.MustCompile(`^nvlink warning : no input has device code for`),
 		},
@@ -211,6 +244,22 @@ func withAssembled(s setting, tb testing.TB, line string, _, got kit.Result) ver
 		want.Files["register.c"] = bytes.ReplaceAll(text, []byte("assembled_cubin"), []byte("b_ptx"))
 	}
 	return compare(want, got)
+}
+
+// withoutKeeping compares with what nvlink makes of the line without -vkeep, but
+// for what is kept.
+func withoutKeeping(s setting, tb testing.TB, line string, want, got kit.Result) verdict {
+	got.Stdout, got.Files = "", maps.Clone(got.Files)
+	maps.DeleteFunc(got.Files, func(name string, _ []byte) bool { return strings.HasPrefix(name, output+".keep/") })
+	return as(" -vkeep", "")(s, tb, line, want, got)
+}
+
+// succeeds wants an output.
+func succeeds(_ setting, _ testing.TB, _ string, _, got kit.Result) verdict {
+	if got.Exit != 0 || len(got.Files[output]) == 0 {
+		return verdict{outcome: different, differences: []string{fmt.Sprintf("exit code %d and %d bytes", got.Exit, len(got.Files[output]))}}
+	}
+	return verdict{outcome: "an output where nvlink has none"}
 }
 
 // failsWith wants an exit code of 1 and a message.

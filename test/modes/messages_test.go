@@ -6,6 +6,10 @@ const messageGroup = "messages"
 
 // messages are the texts of nvlink, and a command line that provokes each. RAW
 // lines are complete as they are.
+//
+// What nvlink says when libnvvm fails in ways in which the real one cannot be
+// made to fail, test/spy provokes: functions that are missing or answer with an
+// error, PTX that is empty or wrong, crashes and hangs.
 var messages = []struct {
 	text, line string
 	arch       string // the target; empty: the first one
@@ -25,6 +29,13 @@ var messages = []struct {
 	{text: "uses too much shared data", line: "LTO FORM/bigsm.o FORM/bigsm2.o DEVRT"},
 	{text: ".debug_abbrev section not found", line: "LTO FORM/a.o FORM/b.o -g DEVRT"},
 
+	{text: "ptxas application ptx input, line 4; error   : Unknown symbol '%r1'", line: "rdc/a.o bad/code.fatbin"},
+	{text: "ptxas fatal   : Ptx assembly aborted due to errors", line: "LTO FORM/a.o bad/code.fatbin rdc/b.o"},
+	{text: "Unresolved extern variable 'nowhere' in whole program compilation, ignoring extern qualifier", line: "LTO FORM-extra/variable.o DEVRT"},
+	{text: "Conflicting options '--device-debug' and '--Ofast-compile=<min,mid,max>' specified", line: "LTO FORM/a.o FORM/b.o -Ofc=mid -g DEVRT"},
+	{text: "incompatible redefinition for option 'gpu-name'", line: "LTO FORM/a.o FORM/b.o -Xptxas=-arch=sm_86 DEVRT"},
+	{text: "NVVM_ERROR_COMPILATION", line: "LTO FORM/a.o FORM/b.o FORM/dup.o DEVRT -w -disable-infos"},
+
 	// Options.
 	{text: "Cicc option values for '-ftz' do not match", line: "LTO FORM/w1.o FORM-fastmath/w2.o DEVRT"},
 	{text: "Cicc option values for '-prec-div' do not match", line: "LTO opt/div1.fatbin opt/div0.fatbin"},
@@ -35,6 +46,7 @@ var messages = []struct {
 	{text: "will build everything with '-maxrregcount=32'", line: "LTO FORM/w1.o FORM-maxreg/w2.o DEVRT"},
 	{text: "will build everything with '-lineinfo'", line: "LTO FORM/w1.o FORM-lineinfo/w2.o DEVRT"},
 	{text: "using '-split-compile-extended'", line: "LTO FORM/a.o FORM/b.o -split-compile=2 -split-compile-extended=2 DEVRT"},
+	{text: "using '-split-compile-extended'", line: "LTO opt/split2.fatbin opt/plain.fatbin -split-compile-extended=4"},
 	{text: "using '-split-compile'", line: "LTO FORM/a.o FORM/b.o -emit-ptx -split-compile-extended=2 DEVRT"},
 	{text: "ignore -use-host-info because -kernels-used or -variables-used is specified", line: "rdc/a.o rdc/b.o -use-host-info -kernels-used=ka"},
 	{text: "Conflicting options '-use-host-info' and '-ignore-host-info'", line: "rdc/a.o rdc/b.o -use-host-info -ignore-host-info"},
@@ -56,6 +68,7 @@ var messages = []struct {
 	{text: "--cuda-api-version major number must be == toolkit version", line: "LTO FORM/a.o FORM/b.o -cuda-api-version=12.0 DEVRT"},
 	{text: "Unknown option 'frobnicate'", line: "rdc/a.o -frobnicate"},
 	{text: "Unknown option '-frobnicate'", line: "rdc/a.o --frobnicate"},
+	{text: "Unknown option 'vkeep'", line: "LTO FORM/a.o FORM/b.o DEVRT -vkeep"},
 	{text: "Input files are not allowed with -ghls option", line: "rdc/a.o -ghls=lcs-aug"},
 	{text: "Stray '' character", line: `LTO FORM/a.o FORM/b.o -Xnvvm=-opt=3\, DEVRT`},
 
@@ -74,10 +87,16 @@ var messages = []struct {
 	{text: "elfLink internal error", line: "LTO bad/cut.o"},
 	{text: "elfLink nvvm error", line: "LTO bad/text.ltoir"},
 	{text: "archive member size exceeds library bounds", line: "rdc/b.o bad/cut.a", only: "13.4"}, // 13.0 may crash
+	{text: "unexpected archive format", line: "rdc/b.o bad/garbage.a"},
 	{text: "Skipping incompatible './libother.a' when searching for -lother", line: "rdc/b.o +ar/libother.a -L. -lother"},
 	{text: "SM Arch ('sm_80') not found in 'b.o'", line: "LTO FORM/a.o lto120/b.o DEVRT"},
 	{text: "SM Arch ('sm_80') not found in 'b.o' (target: sm_80)", line: "other/b.o -report-arch"},
+	{text: "nvlink error   : SM Arch ('sm_80') not found in 'b.o'", line: "rdc/a.o other/b.o -Werror"},
+	{text: "SM Arch ('sm_80') not found in 'b.fatbin'", line: "LTO FORM/a.o lto120/b.fatbin rdc/b.o"},
+	{text: "elfLink internal error", line: "other/b.o rdc/a.o -Werror"},
+	{text: "elfLink fatbinary error", line: "other/b.o rdc/b.fatbin -Werror"},
 	{text: "arch does not match target 'sm_80'", line: "other/b.cubin"},
+	{text: "cannot read nvcompat", line: "rdc/a.o other/b.cubin", arch: "sm_100", only: "13.4"},
 	{text: "Output is limited to run on SM Arch '100' only", line: "other/b.cubin", arch: "sm_100"},
 	{text: "Ignoring -dlto option because no LTO objects found", line: "LTO rdc/a.o rdc/b.o"},
 	{text: "nvlink error   : Ignoring -dlto option because no LTO objects found", line: "LTO rdc/a.o rdc/b.o -Werror"},

@@ -89,6 +89,10 @@ var recipes = map[string]string{
 	"stored-extra/duplicate.o":  spoiling(secondDefinition, "-no-compress"),
 	"default-extra/duplicate.o": spoiling(secondDefinition, ""),
 
+	// A variable that nobody defines.
+	"stored-extra/variable.o":  spoiling(undefinedVariable, "-no-compress"),
+	"default-extra/variable.o": spoiling(undefinedVariable, ""),
+
 	// Archives.
 	"ar/libnative.a":     "ar rcs $OUT {rdc/b.o} {rdc/r3_printf.o}",
 	"ar/libmixed.a":      "ar rcs $OUT {stored/b.o} {rdc/r3_printf.o}",
@@ -98,6 +102,7 @@ var recipes = map[string]string{
 	"ar/libmagic.a":      `printf '!<arch>\n' >$OUT`,
 	"ar/libptx.a":        "ar rcs $OUT {ptx/b.o}",
 	"ar/libdup.a":        "ar rcs $OUT {rdc/b.o}",
+	"ar/libold.a":        "ar rcs $OUT {other/b.o} {rdc/r3_printf.o}",
 	"ar/mydevrt.a":       "cp $LIB/libcudadevrt.a $OUT",
 	"ar/libhidden.a":     "ar rcs $OUT {stored/b.o}",
 	"ar/libhidden.so":    "echo shared libraries hide archives of the same name from the search of nvlink >$OUT",
@@ -128,6 +133,8 @@ var recipes = map[string]string{
 	"bad/cut.ltoir":    "head -c 1200 {ltoir/b.ltoir} >$OUT",
 	"bad/cut.fatbin":   "head -c 800 {rdc/b.fatbin} >$OUT",
 	"bad/cut.a":        "head -c 9000 {ar/libir.a} >$OUT",
+	"bad/garbage.a":    "cp {ar/libdup.a} $OUT; " + text[:len(text)-len(">$OUT")] + ">>$OUT",
+	"bad/code.fatbin":  `printf '.version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k() { mov.u32 %%r1, 1; ret; }\n' >k.ptx; fatbinary -64 --image3=kind=ptx,sm=75,file=k.ptx --create=$OUT --device-c`,
 	"host/lib.so":      "gcc -shared -x c /dev/null -o $OUT",
 }
 
@@ -141,9 +148,10 @@ const (
 )
 
 const (
-	deadKernel       = "extern __device__ int nowhere(int); __device__ int gvar; __device__ int bfun(int x) { return x; } __global__ void dead(int *p) { *p = nowhere(3); } __global__ void alive(int *p) { *p = 1; } void launch() { alive<<<1, 1>>>(0); }"
-	undefinedCall    = "extern __device__ float nowhere_at(float); __global__ void lost(float *p) { p[0] = nowhere_at(p[1]); } void launch() { lost<<<1, 1>>>(0); }"
-	secondDefinition = "__device__ float m17_f1(float x, float, float, unsigned, int, const float *) { return x; }"
+	deadKernel        = "extern __device__ int nowhere(int); __device__ int gvar; __device__ int bfun(int x) { return x; } __global__ void dead(int *p) { *p = nowhere(3); } __global__ void alive(int *p) { *p = 1; } void launch() { alive<<<1, 1>>>(0); }"
+	undefinedCall     = "extern __device__ float nowhere_at(float); __global__ void lost(float *p) { p[0] = nowhere_at(p[1]); } void launch() { lost<<<1, 1>>>(0); }"
+	undefinedVariable = "extern __device__ int nowhere; __global__ void lost(int *p) { *p = nowhere; } void launch() { lost<<<1, 1>>>(0); }"
+	secondDefinition  = "__device__ float m17_f1(float x, float, float, unsigned, int, const float *) { return x; }"
 )
 
 // spoiling compiles a source of one line.

@@ -4,6 +4,7 @@ package modes
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -14,29 +15,67 @@ import (
 
 const document = "../../docs/comparison.md"
 
+const outOfDate = "docs/comparison.md is out of date: WARPLD_UPDATE_DOCS=1 go test -tags realtools ./test/modes -run TestComparison writes it"
+
 // report prints how many links came out how, and holds docs/comparison.md
-// against it, or writes it if WARPLD_UPDATE_DOCS is 1. A run of a part of the
-// scenarios says nothing about the document.
+// against it, or writes it if WARPLD_UPDATE_DOCS is 1. Of a run of a part of the
+// links, it looks at what the document says of these.
 func report(t *testing.T, all []setting, list []scenario, found *results) {
 	t.Helper()
 	fmt.Print(summary(found))
+	text, complete := comparisonDocument(all, list, found), true
+	kept, err := os.ReadFile(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	says, stale := cells(kept), false
 	for _, c := range list {
 		for _, s := range all {
-			if _, done := found.verdicts[c.full][s.String()]; !done && c.in(s) {
-				return
+			v, done := found.verdicts[c.full][s.String()]
+			complete = complete && (done || !c.in(s))
+			if said := says[c.line][s.String()]; done && !full() && said != v.String() {
+				t.Errorf("%s: %s is %q, not %q", s, c.line, v, said)
+				stale = true
 			}
 		}
 	}
-	text := comparisonDocument(all, list, found)
-	if os.Getenv("WARPLD_UPDATE_DOCS") == "1" {
+	switch {
+	case stale:
+		t.Error(outOfDate)
+	case !complete || !full():
+	case os.Getenv("WARPLD_UPDATE_DOCS") == "1":
 		if err := os.WriteFile(document, text, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		return
+	case !bytes.Equal(kept, text):
+		t.Error(outOfDate)
 	}
-	if kept, err := os.ReadFile(document); err != nil || !bytes.Equal(kept, text) {
-		t.Errorf("docs/comparison.md is out of date (%v); WARPLD_UPDATE_DOCS=1 go test -tags realtools ./test/modes -run TestComparison writes it", err)
+}
+
+// cells reads the document: its word on each command line in each setting.
+func cells(text []byte) map[string]map[string]string {
+	says := map[string]map[string]string{}
+	var columns []string
+	for line := range strings.Lines(string(text)) {
+		row := strings.Split(strings.Trim(strings.TrimSpace(line), "| "), " | ")
+		at := slices.Index(columns, "command line")
+		switch {
+		case slices.Contains(row, "command line"):
+			columns = row
+		case at < 0 || len(row) != len(columns):
+		default:
+			command := strings.Trim(row[at], "`")
+			if says[command] == nil {
+				says[command] = map[string]string{}
+			}
+			for i := at + 1; i < len(row); i++ {
+				if row[i] != "-" {
+					says[command][columns[i]] = row[i]
+				}
+			}
+		}
 	}
+	return says
 }
 
 // summary counts the outcomes.
@@ -61,10 +100,9 @@ func comparisonDocument(all []setting, list []scenario, found *results) []byte {
 	var b bytes.Buffer
 	b.WriteString(preface)
 	fmt.Fprintf(&b, "\n## Result\n\n%s", summary(found))
-	b.WriteString("\n## Improvements\n\nTo get nvlink's way back: `--warpld-engine=vendor` hands the whole link to the toolkit's nvlink.\n\n" +
-		"| improvement | nvlink | warpld |\n|---|---|---|\n")
+	b.WriteString("\n## Improvements\n\n| improvement | nvlink | warpld | nvlink's way |\n|---|---|---|---|\n")
 	for _, i := range improvements {
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", i.id, i.nvlink, i.warpld)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", i.id, i.nvlink, i.warpld, cmp.Or(i.back, "`--warpld-engine=vendor` hands the link to nvlink"))
 	}
 	for first := 0; first < len(list); {
 		last := first

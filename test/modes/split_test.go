@@ -13,7 +13,7 @@ import (
 const (
 	// splitRuns is how often a program is split: the order in which its parts are
 	// done is another one nearly every time.
-	splitRuns = 10
+	splitRuns = 20
 	// libnvvm's threads get in each other's way about once in forty times, also
 	// under nvlink: it crashes, or never ends. That must come out as a message,
 	// and may not happen often.
