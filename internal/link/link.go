@@ -170,6 +170,7 @@ func (l *linker) findToolkit() (*toolkit.Toolkit, error) {
 		CUDA:     l.options.Own.CUDA,
 		Origin:   l.Origin,
 		Env:      l.Env,
+		ForLink:  true,
 	})
 }
 

@@ -22,6 +22,8 @@ type Query struct {
 	Origin string
 	// Env is os.Getenv, unless a test says otherwise.
 	Env func(string) string
+	// ForLink leaves out the parts that a link doesn't need.
+	ForLink bool
 	// System is put before the paths of places such as /usr/local. Only tests
 	// need it.
 	System string
@@ -47,7 +49,10 @@ func Find(q Query) (*Toolkit, error) {
 	if q.Env == nil {
 		q.Env = os.Getenv
 	}
-	s := search{q: q, t: &Toolkit{}, seen: map[string]bool{}}
+	s := search{q: q, t: &Toolkit{}, seen: map[string]bool{}, wanted: parts}
+	if q.ForLink {
+		s.wanted = linkParts
+	}
 	for _, look := range s.places() {
 		look()
 		if s.complete() {
@@ -64,7 +69,9 @@ type search struct {
 	q    Query
 	t    *Toolkit
 	seen map[string]bool
-	self os.FileInfo // of the running program, nil if it is not known
+	// wanted are the parts that are sought.
+	wanted []*part
+	self   os.FileInfo // of the running program, nil if it is not known
 	// pinned: -nvvmpath has the last word about libnvvm.
 	pinned bool
 }
@@ -246,7 +253,7 @@ func (s *search) root(place, dir string) {
 
 	found := map[*part]string{}
 	first := len(s.t.trials)
-	for _, p := range parts {
+	for _, p := range s.wanted {
 		if p.slot(s.t).Found() {
 			continue
 		}
@@ -354,7 +361,7 @@ func (s *search) refuse(first int, why string) {
 }
 
 func (s *search) complete() bool {
-	for _, p := range parts {
+	for _, p := range s.wanted {
 		if !p.slot(s.t).Found() && !(p == nvvmPart && s.pinned && s.t.passedOver.Found()) {
 			return false
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -414,5 +415,23 @@ func TestBrokenShimRecord(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), "broken "+ShimRecord) || tk.From != "CUDA_HOME" {
 		t.Errorf("from %s:\n%s", tk.From, out.String())
+	}
+}
+
+// TestForLink: what a link doesn't need is not sought, so that the search ends at a
+// toolkit that lacks it.
+func TestForLink(t *testing.T) {
+	root := tree{"nvvm/lib64/libnvvm.so": "library", "lib64/libnvJitLink.so": "library", "bin/ptxas": "program", "bin/nvlink": "program", "bin/nvcc": "program"}.grow(t)
+	later := tree{"bin/nvcc": "program", "bin/cuobjdump": "program"}.grow(t)
+	for forLink, want := range map[bool]bool{true: false, false: true} {
+		env := map[string]string{"CUDA_HOME": root, "CONDA_PREFIX": later}
+		tk, err := Find(Query{Env: func(name string) string { return env[name] }, System: t.TempDir(), ForLink: forLink})
+		if err != nil || !tk.NVVM.Found() || !tk.NVLink.Found() {
+			t.Fatalf("%v: %+v", err, tk)
+		}
+		looked := slices.ContainsFunc(tk.trials, func(tr trial) bool { return strings.HasPrefix(tr.path, later) })
+		if looked != want {
+			t.Errorf("ForLink %t: looked on %t, want %t", forLink, looked, want)
+		}
 	}
 }

@@ -64,10 +64,13 @@ var (
 	devRTPart  = &part{"libcudadevrt.a", "cuda-cudart-dev (conda) or nvidia-cuda-runtime (pip)",
 		"", libDirs, checkFile, func(t *Toolkit) *File { return &t.DevRT }}
 
-	parts = []*part{nvvmPart, jitLinkPart, ptxasPart, nvlinkPart, nvccPart,
+	// linkParts has nvcc because the toolkit is where that is.
+	linkParts = []*part{nvvmPart, jitLinkPart, ptxasPart, nvlinkPart, nvccPart}
+
+	parts = append(slices.Clone(linkParts),
 		tool("fatbinary", checkTool, func(t *Toolkit) *File { return &t.Fatbinary }),
 		tool("cuobjdump", checkTool, func(t *Toolkit) *File { return &t.Cuobjdump }),
-		devRTPart}
+		devRTPart)
 )
 
 // tool is a program in bin. Who puts warpld in place of a toolkit's program
