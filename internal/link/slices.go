@@ -63,7 +63,7 @@ func (b *build) slices(ctx context.Context, w *workshop) error {
 	b.say("%d slices, together %.2f times the work of the program", len(s.plan.Slices), s.plan.Amplification)
 	s.open, s.logs = len(s.plan.Slices), make([]*message.Message, len(s.plan.Slices))
 	b.shards = make([]*assembly, 1+s.open)
-	b.shards[0] = b.assembleSlice(s.plan.Data(), 0)
+	b.shards[0] = b.assembleSlice(s.plan.Data())
 	for i := range s.plan.Slices {
 		b.compileSlice(i)
 	}
@@ -131,7 +131,7 @@ func (b *build) compileSlice(i int) {
 				return err
 			}
 			s.logs[i] = outcome.Log
-			b.shards[1+i] = b.assembleSlice(text, one.Size)
+			b.shards[1+i] = b.assembleSlice(text)
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			if s.open--; s.open == 0 {
@@ -142,14 +142,16 @@ func (b *build) compileSlice(i int) {
 	})
 }
 
-func (b *build) assembleSlice(text []byte, weight int) *assembly {
+// assembleSlice adds the step that assembles PTX. What it is worth is clear by now:
+// loops that the compiler has unrolled make more of a kernel than the scan shows.
+func (b *build) assembleSlice(text []byte) *assembly {
 	arguments := slices.Clone(b.plan.Assemble)
 	// A slice is one of many things that are done at once, and is to be the same
 	// however many threads there are.
 	if at := slices.Index(arguments, "-split-compile"); at >= 0 {
 		arguments = slices.Delete(arguments, at, at+2)
 	}
-	return b.assemble(&assembly{ptx: action.Bytes(text), arguments: relocatable(arguments), weight: weight}, nil)
+	return b.assemble(&assembly{ptx: action.Bytes(text), arguments: relocatable(arguments), weight: len(text)}, nil)
 }
 
 // mergeArguments are the plan's. What the host cannot name is in no slice, so the
