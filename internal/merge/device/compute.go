@@ -16,7 +16,7 @@ func (l *linker) findStacks() error {
 		}
 		return uint64(l.symbols[node].function.frame)
 	})
-	for _, k := range l.reached.kernels {
+	for _, k := range slices.Sorted(slices.Values(l.reached.kernels)) { // as they were met
 		if l.stacks[k].recursive && !l.options.SuppressStackSizeWarning {
 			l.warnRecursion(k)
 		}

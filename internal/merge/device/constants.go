@@ -21,20 +21,21 @@ func (l *linker) moveConstant(id sectionID) {
 	s := l.sections[id]
 	var banks []sectionID
 	var at uint64
+	align := s.align // all banks get the largest one
 	for _, k := range slices.Backward(l.reached.by[s.function]) {
 		bank := l.findOrNew(section{name: bankName(s.kind) + "." + l.symbols[k].name, kind: s.kind, flags: s.flags,
 			align: s.align, owner: l.symbols[k].section}, true)
 		banks = append(banks, bank)
-		at = max(at, l.sections[bank].size)
+		at, align = max(at, l.sections[bank].size), max(align, l.sections[bank].align)
 	}
-	at = alignUp(at, s.align)
+	at = alignUp(at, align)
 	for _, bank := range banks {
 		out := &l.sections[bank]
-		out.align = max(out.align, s.align)
+		out.align = align
 		for _, p := range s.pieces {
 			out.pieces = append(out.pieces, piece{at + p.offset, p.data})
 		}
-		out.size = at + s.size
+		out.size = alignUp(at+s.size, align)
 	}
 	l.sections[id].moved, l.sections[id].removed = at, true
 	l.symbols[s.symbol].dead = true

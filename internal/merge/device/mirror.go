@@ -212,6 +212,9 @@ func (l *linker) mergeMirrorRows(o *object, s *elf64.Section, id sectionID) erro
 		if y := &o.symbols[index]; y.Type == elf64.SectionSymbol {
 			r.base = o.mirrored[y.Section]
 		}
+		if o.inLoser(s.Info, r.offset) {
+			continue
+		}
 		r.offset += o.mirrored[s.Info]
 		m := l.sections[id].mirrorOf()
 		m.relocations = append(m.relocations, r)

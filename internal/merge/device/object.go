@@ -3,6 +3,7 @@ package device
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/warpld/warpld/internal/message"
@@ -52,12 +53,15 @@ type object struct {
 	became []symbolID  // what its symbols are in the output
 	placed []placement // where its sections are in the output
 	lost   []bool      // sections of functions that another definition has won over
+	// losers are the variables that another definition has won over, by section.
+	// Their bytes stay, but relocations in them go.
+	losers map[uint32][]*elf64.Symbol
 }
 
 // release lets go of what only the passes over the inputs need. Messages still
 // need the name.
 func (o *object) release() {
-	o.file, o.symbols, o.became, o.placed, o.lost = nil, nil, nil, nil, nil
+	o.file, o.symbols, o.became, o.placed, o.lost, o.losers = nil, nil, nil, nil, nil, nil
 }
 
 // readObject reads an input. Code that is linked already takes no part in a
@@ -82,6 +86,7 @@ func readObject(in *Input, options *Options) (*object, error) {
 	}
 	o.placed = make([]placement, len(f.Sections))
 	o.lost = make([]bool, len(f.Sections))
+	o.losers = map[uint32][]*elf64.Symbol{}
 	return o, nil
 }
 
@@ -325,6 +330,12 @@ func (o *object) symbolAt(index uint32) (symbolID, error) {
 func (o *object) lostSymbol(index uint32) bool {
 	y := &o.symbols[index]
 	return y.Type == elf64.Function && o.lost[y.Section]
+}
+
+// inLoser reports whether a place in a section is in a variable that another
+// definition has won over.
+func (o *object) inLoser(section uint32, offset uint64) bool {
+	return slices.ContainsFunc(o.losers[section], func(y *elf64.Symbol) bool { return offset >= y.Value && offset-y.Value < y.Size })
 }
 
 // stringAt gives the string at an offset of the table of names.

@@ -111,6 +111,9 @@ func (l *linker) mergeRows(o *object, s *elf64.Section, at placement) error {
 		if !r.rel && r.addend == 0 && !first && !mirrored {
 			l.nameSecondKind(id)
 		}
+		if o.inLoser(s.Info, r.offset) {
+			continue
+		}
 		r.offset += at.offset
 		out := &l.sections[id]
 		out.relocations = append(out.relocations, r)

@@ -208,6 +208,7 @@ func (l *linker) mergeVariables(o *object) error {
 			o.became[i] = id
 		case y.Binding == elf64.Weak:
 			o.became[i] = old
+			o.losers[y.Section] = append(o.losers[y.Section], y)
 		case l.symbols[old].weak:
 			if err := l.replaceVariable(o, y, old); err != nil {
 				return err

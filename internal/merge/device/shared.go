@@ -20,6 +20,8 @@ type sharedLayout struct {
 	users    map[symbolID]map[symbolID]bool // kernels that reach a use of the variable
 	referred map[symbolID]bool              // variables that code refers to
 	dynamic  map[symbolID]bool              // kernels that reach a use of dynamic memory
+	// dynamicUsers are the device functions that use dynamic memory.
+	dynamicUsers map[symbolID]bool
 	// common are the variables of device functions, the largest first.
 	common  []symbolID
 	colours []colour
@@ -36,7 +38,7 @@ type colour struct {
 }
 
 func (l *linker) layOutShared() error {
-	s := &sharedLayout{linker: l, users: map[symbolID]map[symbolID]bool{}, referred: map[symbolID]bool{}, dynamic: map[symbolID]bool{}}
+	s := &sharedLayout{linker: l, users: map[symbolID]map[symbolID]bool{}, referred: map[symbolID]bool{}, dynamicUsers: map[symbolID]bool{}, dynamic: map[symbolID]bool{}}
 	s.findUsers()
 	s.findCommon()
 	s.findOwn()
@@ -50,6 +52,10 @@ func (l *linker) layOutShared() error {
 	}
 	for _, k := range l.reached.kernels {
 		s.layOutKernel(k, end)
+	}
+	s.agreeOnDynamic()
+	for _, k := range l.reached.kernels {
+		s.finishKernel(k)
 	}
 	s.finishCommon()
 	return nil
@@ -77,6 +83,9 @@ func (s *sharedLayout) findUsers() {
 				} else {
 					s.dynamic[k] = true
 				}
+			}
+			if f := out.function; !s.symbols[r.symbol].defined() && !s.symbols[f].isKernel() {
+				s.dynamicUsers[f] = true
 			}
 		}
 	}
@@ -158,7 +167,7 @@ func (s *sharedLayout) placeColours() map[symbolID]uint64 {
 // layOutKernel places the variables that only this kernel uses after the
 // common ones: the largest alignment first, then the smallest size.
 func (s *sharedLayout) layOutKernel(k symbolID, ends map[symbolID]uint64) {
-	out := &s.sections[s.symbols[k].function.shared]
+	out := s.ofKernel(k)
 	end := ends[k]
 	if s.sharesMemory() {
 		out.align = max(out.align, s.commonSection().align)
@@ -172,7 +181,47 @@ func (s *sharedLayout) layOutKernel(k symbolID, ends map[symbolID]uint64) {
 	if s.dynamic[k] {
 		end, out.align = alignUp(end, dynamicAlign), max(out.align, dynamicAlign)
 	}
-	out.size, out.dynamic = end, end
+	out.dynamic = end
+}
+
+// agreeOnDynamic makes dynamic memory start at one place for all kernels that
+// reach a device function which uses it, and for all that these agree with.
+func (s *sharedLayout) agreeOnDynamic() {
+	leader := map[symbolID]symbolID{}
+	find := func(k symbolID) symbolID {
+		for leader[k] != k {
+			leader[k] = leader[leader[k]]
+			k = leader[k]
+		}
+		return k
+	}
+	for _, k := range s.reached.kernels {
+		leader[k] = k
+	}
+	for f := range s.dynamicUsers {
+		for _, k := range s.reached.by[f] {
+			leader[find(k)] = find(s.reached.by[f][0])
+		}
+	}
+	start := map[symbolID]uint64{}
+	for _, k := range s.reached.kernels {
+		start[find(k)] = max(start[find(k)], s.ofKernel(k).dynamic)
+	}
+	for _, k := range s.reached.kernels {
+		s.ofKernel(k).dynamic = start[find(k)]
+	}
+}
+
+// ofKernel is the section of a kernel's memory.
+func (s *sharedLayout) ofKernel(k symbolID) *section {
+	return &s.sections[s.symbols[k].function.shared]
+}
+
+// finishKernel decides what becomes of the section of a kernel.
+func (s *sharedLayout) finishKernel(k symbolID) {
+	out := s.ofKernel(k)
+	end := out.dynamic
+	out.size = end
 	if s.mirrors() && end == 0 {
 		s.symbols[out.symbol].dead = true
 	}
