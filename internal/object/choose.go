@@ -47,7 +47,7 @@ func (t *Target) Accepts(kind ModuleKind, a Arch) bool {
 	case kind == ELF || a.Suffix == "f":
 		return t.inFamily(a)
 	}
-	return (kind == PTX || kind == NVVM) && a.Number <= t.Arch.Number
+	return (kind == PTX || kind == NVVM || kind == LLVM) && a.Number <= t.Arch.Number
 }
 
 // Choose gives the module that a link for the target takes: for LTO the best
@@ -56,12 +56,12 @@ func (t *Target) Accepts(kind ModuleKind, a Arch) bool {
 // is specific before what is not.
 //
 // If nothing but LTO-IR fits, it is given without LTO, too: nvlink asks then
-// for -dlto. LTO-IR and PTX that are inputs by themselves always fit.
+// for -dlto. LTO-IR, bitcode and PTX that are inputs by themselves always fit.
 func (o *Object) Choose(t Target) (m *Module, found bool) {
-	if (o.Kind == LTOIR || o.Kind == PTXFile) && len(o.Modules) == 1 {
+	if (o.Kind == LTOIR || o.Kind == Bitcode || o.Kind == PTXFile) && len(o.Modules) == 1 {
 		return &o.Modules[0], true
 	}
-	order := [][]ModuleKind{{ELF, PTX}, {NVVM}}
+	order := [][]ModuleKind{{ELF, PTX}, {NVVM, LLVM}}
 	if t.LTO {
 		slices.Reverse(order)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/object/offload"
 )
 
 // fatal makes a message of nvlink's text for a broken input; the notes say what
@@ -85,9 +86,25 @@ func needsLTO(o message.Origin) *message.Message {
 	return m
 }
 
-func bitcode(o message.Origin) *message.Message {
+func unexpectedBitcode(o message.Origin) *message.Message {
 	m := fatal("bc-input", "should never see bc files", o, nil)
 	m.Notes = []string{fmt.Sprintf("'%s' is LLVM bitcode by its name", o)}
+	m.Hint = "bitcode is linked with -dlto"
+	return m
+}
+
+func wrongBitcode(o message.Origin, cause error) *message.Message {
+	m := fatal("bitcode-invalid", fmt.Sprintf("Could not read the bitcode in '%s'", o), o, cause)
+	m.Hint = "the file is damaged; build it again"
+	if errors.Is(cause, offload.ErrVersion) {
+		m.Hint = "the object is of another clang than those that are known here"
+	}
+	return m
+}
+
+func foreignBitcode(o message.Origin, triple string) *message.Message {
+	m := fatal("bitcode-triple", fmt.Sprintf("the bitcode in '%s' is for '%s', not for a GPU of NVIDIA's", o, triple), o, nil)
+	m.Hint = "compile it for nvptx64-nvidia-cuda; host code is no input of a device link"
 	return m
 }
 

@@ -9,6 +9,7 @@ package object
 import (
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object/arch"
+	"github.com/warpld/warpld/internal/object/bitcode"
 	"github.com/warpld/warpld/internal/object/fatbin"
 	"github.com/warpld/warpld/internal/object/hostelf"
 )
@@ -25,6 +26,8 @@ const (
 	PTX  = fatbin.PTX
 	ELF  = fatbin.ELF
 	NVVM = fatbin.NVVM
+	// LLVM is bitcode of stock LLVM, which no fat binary holds.
+	LLVM ModuleKind = 1 << 15
 )
 
 // ErrObfuscated is the error of Module.Data for code that only NVIDIA's own
@@ -41,9 +44,10 @@ const (
 	Cubin           // device code by itself
 	LTOIR           // an NVVM container by itself
 	PTXFile         // PTX text by itself
+	Bitcode         // LLVM bitcode by itself
 )
 
-var kindNames = [...]string{"unknown", "host object", "fat binary", "cubin", "LTO-IR", "PTX"}
+var kindNames = [...]string{"unknown", "host object", "fat binary", "cubin", "LTO-IR", "PTX", "bitcode"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -93,10 +97,14 @@ type Module struct {
 	// Size is that of the code; where it is stored in a fat binary, with up to
 	// 7 bytes of padding.
 	Size int64
+	// Bitcode describes the modules of a file of bitcode: one, or two if clang has
+	// split it.
+	Bitcode []bitcode.Module
 
 	origin message.Origin
 	source Source         // what the code is in
 	member *fatbin.Member // which part of the source; nil: the whole
+	image  bool           // the source is an image in clang's container
 }
 
 // Data reads the code. It opens the file again for that.
@@ -124,7 +132,11 @@ func (m *Module) Data() ([]byte, error) {
 // binary that holds nothing else, or as it is if it was an input by itself.
 func (m *Module) Container() ([]byte, error) {
 	if m.member == nil {
-		return m.Data()
+		data, err := m.Data()
+		if err == nil && m.image {
+			data = fatbin.Stored(data, m.Arch)
+		}
+		return data, err
 	}
 	f, err := m.source.Open()
 	if err != nil {
@@ -139,7 +151,12 @@ func (m *Module) Container() ([]byte, error) {
 }
 
 // String names the code for people: "LTO-IR for sm_80".
-func (m *Module) String() string { return m.Kind.String() + " for " + m.Arch.String() }
+func (m *Module) String() string {
+	if m.Kind == LLVM {
+		return "bitcode for " + m.Arch.String()
+	}
+	return m.Kind.String() + " for " + m.Arch.String()
+}
 
 // modules makes Modules of the members of a fat binary.
 func modules(o message.Origin, source Source, c *fatbin.Container) []Module {
@@ -159,6 +176,9 @@ func modules(o message.Origin, source Source, c *fatbin.Container) []Module {
 			origin:     o,
 			source:     source,
 			member:     member,
+		}
+		if ms[i].Kind == LLVM {
+			ms[i].Kind = 0 // a damaged fat binary claims it
 		}
 	}
 	return ms

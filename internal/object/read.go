@@ -11,6 +11,7 @@ import (
 
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object/ar"
+	"github.com/warpld/warpld/internal/object/bitcode"
 	"github.com/warpld/warpld/internal/object/cubin"
 	"github.com/warpld/warpld/internal/object/elf64"
 	"github.com/warpld/warpld/internal/object/fatbin"
@@ -101,7 +102,7 @@ func (rd *reader) byExtension(in *input, f *os.File) error {
 	case ".ptx":
 		return rd.ptx(in)
 	case ".bc":
-		return bitcode(in.origin)
+		return rd.bitcodeFile(in)
 	case ".ltoir", ".nvvm":
 		return rd.ltoir(in)
 	case ".fatbin":
@@ -139,6 +140,8 @@ func (rd *reader) object(in *input, device bool) error {
 		rd.ignore(in, Fatbin, "it is a fat binary, but not called .fatbin")
 	case ltoir.IsContainer(in.head):
 		rd.ignore(in, LTOIR, "it is LTO-IR, but not called .ltoir")
+	case bitcode.IsBitcode(in.head) && rd.lto:
+		return rd.bitcodeObject(in)
 	default:
 		rd.ignore(in, Unknown, "it is neither an object nor an archive")
 	}
@@ -229,6 +232,8 @@ func (rd *reader) host(in *input) error {
 	case h.Type != elf64.Relocatable:
 		rd.expect(in, Unknown, "it is a linked program or library")
 		return nil
+	case len(h.Relocatable) == 0 && len(h.Offloading) > 0 && rd.lto:
+		return rd.offloading(in, h)
 	case len(h.Relocatable) == 0:
 		why := "it holds no device code"
 		if len(h.Linked) > 0 {

@@ -51,6 +51,8 @@ type File struct {
 	// linked into Linked.
 	LinkedIDs []string
 	Refs      HostRefs
+	// Offloading are the sections with clang's containers of device code.
+	Offloading []Span
 }
 
 // HostRefs are the patterns of device symbols that host code refers to. They
@@ -110,7 +112,7 @@ func Read(r io.ReaderAt, size int64) (*File, error) {
 	if err := f.Refs.read(e); err != nil {
 		return nil, err
 	}
-	return f, nil
+	return f, f.readClang(e)
 }
 
 // add takes what a section has to say.

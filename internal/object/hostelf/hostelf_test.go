@@ -3,6 +3,7 @@ package hostelf_test
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -109,13 +110,38 @@ func FuzzRead(f *testing.F) {
 	refs[".nvHRKE"] = "_Z1k*"
 	f.Add(objecttest.HostObject([]byte("fat binary"), "_1_a_cu", refs))
 	f.Add(objecttest.HostObject(nil, "def _1_a_cu", nil))
+	f.Add(objecttest.ClangObject([]byte("container"), []string{"kernel"}, []string{"variable"}))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		file, err := read(data)
 		if err != nil {
 			return
 		}
-		for _, s := range append(file.Relocatable, file.Linked...) {
+		for _, s := range slices.Concat(file.Relocatable, file.Linked, file.Offloading) {
 			_ = data[s.Offset : s.Offset+s.Size]
 		}
 	})
+}
+
+func TestClang(t *testing.T) {
+	section := objecttest.Offloading(objecttest.OffloadImage{Kind: 2, Triple: "nvptx64-nvidia-cuda", Arch: "sm_90", Data: []byte("code")})
+	data := objecttest.ClangObject(section, []string{"k1", "k2"}, []string{"v"})
+	f, err := read(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(f.Offloading) != 1 || !bytes.Equal(data[f.Offloading[0].Offset:][:f.Offloading[0].Size], section) {
+		t.Errorf("the containers are at %v", f.Offloading)
+	}
+	want := hostelf.HostRefs{
+		Kernels:   hostelf.Refs{External: []string{"k1", "k2"}},
+		Devices:   hostelf.Refs{External: []string{"v"}},
+		Constants: hostelf.Refs{External: []string{"v"}},
+	}
+	if diff := cmp.Diff(want, f.Refs); diff != "" || !f.Refs.Known() {
+		t.Error(diff)
+	}
+	f, err = read(objecttest.ClangObject(section, nil, nil))
+	if err != nil || !f.Refs.Known() || len(f.Refs.Kernels.External) != 0 {
+		t.Errorf("an object without entries: %+v, %v", f, err)
+	}
 }
