@@ -19,8 +19,11 @@ import (
 
 // library is the name of the engine's library in the working directory.
 func library(e plan.Engine) string {
-	if e == plan.JITLink {
+	switch e {
+	case plan.JITLink:
 		return "libnvJitLink.so"
+	case plan.Bitcode:
+		return "libLLVM.so"
 	}
 	return "libnvvm.so"
 }
@@ -69,6 +72,8 @@ type Job struct {
 	PostLink bool `json:",omitempty"`
 	// Apart asks for a result of each module by itself, in files named by Apart.
 	Apart bool `json:",omitempty"`
+	// LLVM is for the engine on libLLVM alone.
+	LLVM *LLVMJob `json:",omitempty"`
 }
 
 // An Answer is what a worker writes.
@@ -89,6 +94,8 @@ type Answer struct {
 	Shards []int64
 	// Linked is the bitcode that Job.PostLink asks for; it goes to LinkedFile.
 	Linked []byte `json:"-"`
+	// LLVM is of the engine on libLLVM alone.
+	LLVM *LLVMAnswer `json:",omitempty"`
 }
 
 // Compile is the action that makes PTX of the modules.
@@ -98,7 +105,7 @@ func Compile(kind plan.Engine, t Tools, modules []Module, options []string) (*ac
 	if job.PostLink {
 		outputs = append(outputs, LinkedFile)
 	}
-	return job.action(t, modules, outputs)
+	return job.action(t, modules, nil, outputs)
 }
 
 // CompileApart is the action that makes PTX of each module by itself. One process
@@ -108,7 +115,7 @@ func CompileApart(kind plan.Engine, t Tools, modules []Module, options []string)
 	for i := range modules {
 		outputs = append(outputs, Apart(i, PTXFile), Apart(i, AnswerFile))
 	}
-	return (&Job{Engine: kind, Options: options, Apart: true}).action(t, modules, outputs)
+	return (&Job{Engine: kind, Options: options, Apart: true}).action(t, modules, nil, outputs)
 }
 
 // Apart is the name of a module's own output file.
@@ -121,9 +128,11 @@ func ResultApart(r *action.Result, place int) *action.Result {
 	return &one
 }
 
-func (job *Job) action(t Tools, modules []Module, outputs []string) (*action.Action, error) {
+// action is that of a worker that does the job on the modules; extra are inputs
+// beside them.
+func (job *Job) action(t Tools, modules []Module, extra []action.File, outputs []string) (*action.Action, error) {
 	job.Library = "./" + library(job.Engine)
-	inputs := make([]action.File, 0, len(modules)+2)
+	inputs := extra
 	for i, m := range modules {
 		name := ModuleName(i)
 		job.Modules = append(job.Modules, name)

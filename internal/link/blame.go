@@ -29,11 +29,14 @@ const (
 	duplicateHint = "keep one definition, or make it static, inline or weak"
 )
 
+// optimizedParts matches the names of the parts that came out of an engine.
+var optimizedParts = "(?:" + regexp.QuoteMeta(plan.LTOName) + "|" + regexp.QuoteMeta(plan.LLVMName) + ")"
+
 var complaints = []complaint{
-	{regexp.MustCompile(`^Undefined reference to '([^']+)' in '` + regexp.QuoteMeta(plan.LTOName) + `'`), false, undefinedHint},
+	{regexp.MustCompile(`^Undefined reference to '([^']+)' in '` + optimizedParts + `'`), false, undefinedHint},
 	{regexp.MustCompile(`^Unresolved extern (?:function|variable) '([^']+)'`), false, undefinedHint},
 	{regexp.MustCompile(`Linking globals named '([^']+)': symbol multiply defined`), true, duplicateHint},
-	{regexp.MustCompile(`^Multiple definition of '([^']+)' in .*'` + regexp.QuoteMeta(plan.LTOName) + `'`), true, duplicateHint},
+	{regexp.MustCompile(`^Multiple definition of '([^']+)' in .*'` + optimizedParts + `'`), true, duplicateHint},
 }
 
 // symbolAnywhere finds the symbol of complaints whose objects are named already.
@@ -63,12 +66,12 @@ func (l *linker) blame(ctx context.Context, w *workshop, failed message.List) {
 			}
 		}
 	}
-	if len(open) == 0 || len(l.plan.IR) == 0 {
+	if len(open) == 0 || len(l.plan.IR)+len(l.plan.Bitcode) == 0 {
 		return
 	}
 	symbols := l.symbolsByModule(ctx, w)
 	for _, q := range open {
-		var who []string
+		who := l.bitcodeWith(q.m.Symbol, q.c.defined)
 		for i, declarations := range symbols {
 			for _, d := range declarations {
 				if d.Name == q.m.Symbol && d.Defined() == q.c.defined {
@@ -93,6 +96,9 @@ func (l *linker) blame(ctx context.Context, w *workshop, failed message.List) {
 // symbolsByModule compiles each module by itself, with nothing removed and as fast
 // as can be, and reads the symbols off its PTX. A module that fails has none.
 func (l *linker) symbolsByModule(ctx context.Context, w *workshop) [][]ptx.Declaration {
+	if len(l.plan.IR) == 0 {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, blameTime)
 	defer cancel()
 	tools, err := l.tools()

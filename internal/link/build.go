@@ -29,6 +29,11 @@ type build struct {
 	compileSaid []*message.Message
 	// vector is libnvvm's, of the last try.
 	vector []string
+	// optimizing is LLVM's action and optimized the assembly of what it gave.
+	optimizing *action.Action
+	optimized  *assembly
+	// engines counts those that are still at work.
+	engines int
 	// merging is the last action and parts are its inputs, if the link came to it.
 	merging *action.Action
 	parts   []part
@@ -67,11 +72,7 @@ func (l *linker) build(ctx context.Context, w *workshop) (*build, error) {
 		return nil, err
 	}
 	b.tools.PostLink = l.options.Own.VerboseKeep
-	if len(l.plan.IR) > 0 {
-		b.compile(l.plan.Compile, 1)
-	} else {
-		b.merge()
-	}
+	b.start()
 	if err = b.graph.Run(ctx, l.watch(w.runner), w.jobs); err == nil {
 		b.reportSteps()
 		return b, nil
@@ -84,6 +85,21 @@ func (l *linker) build(ctx context.Context, w *workshop) (*build, error) {
 	}
 	l.reportPlan(until)
 	return b, err
+}
+
+// start adds the engines' steps, or the merge if there is nothing to optimize.
+func (b *build) start() {
+	if len(b.plan.IR) > 0 {
+		b.engines++
+		b.compile(b.plan.Compile, 1)
+	}
+	if len(b.plan.Bitcode) > 0 {
+		b.engines++
+		b.compileBitcode()
+	}
+	if b.engines == 0 {
+		b.merge()
+	}
 }
 
 // newBuild has the steps that do not depend on others.
@@ -161,8 +177,19 @@ func (b *build) compiled(o *engine.Outcome) error {
 	for _, text := range texts {
 		b.shards = append(b.shards, b.assemble(&assembly{ptx: text, arguments: relocatable(b.plan.Assemble)}, nil))
 	}
-	b.merge()
+	b.engineDone()
 	return nil
+}
+
+// engineDone goes on to the merge once all engines have given their code.
+func (b *build) engineDone() {
+	b.mu.Lock()
+	b.engines--
+	last := b.engines == 0
+	b.mu.Unlock()
+	if last {
+		b.merge()
+	}
 }
 
 func whyMerge(b *build, o *engine.Outcome) string {
@@ -260,6 +287,9 @@ func (b *build) reportSteps() {
 	for _, a := range b.shards {
 		b.reportAll(&a.said)
 	}
+	if b.optimized != nil {
+		b.reportAll(&b.optimized.said)
+	}
 }
 
 // reportAll reports messages that nobody has reported yet.
@@ -285,7 +315,7 @@ func (l *linker) modules() []engine.Module {
 
 // emitsPTX says whether PTX is the result. Without LTO-IR there is none, and -emit-ptx
 // is of no effect.
-func (l *linker) emitsPTX() bool { return l.options.EmitPTX && len(l.plan.IR) > 0 }
+func (l *linker) emitsPTX() bool { return l.options.EmitPTX && len(l.plan.IR)+len(l.plan.Bitcode) > 0 }
 
 // memoryLimit is for the library that compiles LTO-IR. It needs about 50 times the
 // size of the IR; damaged IR can make it ask for all that there is.
@@ -295,7 +325,7 @@ func (l *linker) memoryLimit() int64 {
 	}
 	const least, perByte, perThread = 2 << 30, 1000, 64 << 20
 	limit := int64(least + perThread*runtime.NumCPU())
-	for _, piece := range l.plan.IR {
+	for _, piece := range slices.Concat(l.plan.IR, l.plan.Bitcode) {
 		limit += perByte * piece.Module.Size
 	}
 	return limit

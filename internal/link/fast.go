@@ -49,6 +49,8 @@ func (l *linker) unfit() string {
 		return "-emit-ptx asks for the PTX of the whole program"
 	case o.Relocatable:
 		return "-r asks for code that is linked again, so nothing may be removed or made local"
+	case len(l.plan.Bitcode) > 0:
+		return "slices are of nvcc's LTO-IR, and LLVM bitcode takes part"
 	case l.plan.Mode != plan.Whole:
 		return "other code is linked with the result, so nothing may be removed or made local"
 	case o.Own.VerboseKeep:

@@ -39,6 +39,7 @@ func (b *build) keep() error {
 		k.save(text, a.ptx)
 		k.assembly(filepath.Dir(text), a)
 	}
+	b.keepBitcode(k)
 	b.keepMerge(k)
 	if result, name := b.resultFile(), filepath.Base(b.options.Output); made(b.output) && result != name {
 		k.command("cp", result, name)
@@ -52,10 +53,14 @@ func (b *build) keep() error {
 // resultFile is the one among the kept files that is the link's output.
 func (b *build) resultFile() string {
 	switch {
-	case b.emitsPTX():
-		return engine.PTXFile
 	case b.merging != nil:
 		return b.merging.Outputs[0]
+	case b.optimizing != nil && b.emitsPTX():
+		return filepath.Join(llvmFolder, engine.PTXFile)
+	case b.optimizing != nil:
+		return filepath.Join(llvmFolder, engine.CubinFile)
+	case b.emitsPTX():
+		return engine.PTXFile
 	}
 	return engine.CubinFile
 }

@@ -23,7 +23,7 @@ type keeper struct {
 }
 
 // ours matches the names that a keeper gives.
-var ours = regexp.MustCompile(`^(module|native|shard|part)-\d{5}|^(lto|linked|linked_lto)\.(ptx|cubin|bc)$`)
+var ours = regexp.MustCompile(`^(module|native|shard|part)-\d{5}|^llvm$|^(lto|linked|linked_lto)\.(ptx|cubin|bc)$`)
 
 // clear makes the folder and takes out what an earlier link has left in it.
 func (k *keeper) clear() error {

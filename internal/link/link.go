@@ -38,6 +38,7 @@ type linker struct {
 	toolkit *toolkit.Toolkit
 	objects []*object.Object
 	plan    *plan.Plan
+	llvm    *toolkit.LLVM // only if a link has bitcode
 	mu      sync.Mutex
 	times   []phaseTime
 	// reported is how many messages of the plan were reported.
@@ -91,6 +92,9 @@ func (l *linker) link(ctx context.Context) (err error) {
 	if end(); err != nil {
 		return err
 	}
+	if err = l.findLLVM(); err != nil {
+		return err
+	}
 	end = l.phase("plan")
 	err = l.makePlan()
 	if end(); err != nil {
@@ -115,8 +119,8 @@ func (l *linker) link(ctx context.Context) (err error) {
 
 // makePlan decides what will be done and reports what was found out on the way.
 func (l *linker) makePlan() (err error) {
-	l.plan, err = plan.Make(plan.Input{Options: l.options, Objects: l.objects, Release: l.release()})
-	if err == nil && len(l.plan.IR) > 0 {
+	l.plan, err = plan.Make(plan.Input{Options: l.options, Objects: l.objects, Release: l.release(), LLVM: l.llvmMajor()})
+	if err == nil && len(l.plan.IR)+len(l.plan.Bitcode) > 0 {
 		err = l.options.CheckCompile(func(m *message.Message) { l.plan.Messages = append(l.plan.Messages, m) })
 	}
 	first := len(l.plan.Messages)

@@ -18,6 +18,9 @@ import (
 // merge adds the last step of a link that is not a whole program for ptxas.
 func (b *build) merge() {
 	assemblies := append(append([]*assembly(nil), b.native...), b.shards...)
+	if b.optimized != nil {
+		assemblies = append(assemblies, b.optimized)
+	}
 	var after []*action.Step
 	for _, a := range assemblies {
 		after = append(after, a.step)
@@ -147,9 +150,12 @@ func (b *build) mergeParts() []part {
 			parts = append(parts, nativePart(m, assembled[m.Native], target))
 			continue
 		}
-		refs := m.Refs
-		for _, shard := range b.shards {
-			parts = append(parts, part{assembled: shard, Part: merge.Part{Origin: plan.LTOName, Form: merge.Carried, ID: "_lto", Refs: refs,
+		refs, shards, id := m.Refs, b.shards, "_lto"
+		if m.LLVM {
+			shards, id = []*assembly{b.optimized}, "_llvm"
+		}
+		for _, shard := range shards {
+			parts = append(parts, part{assembled: shard, Part: merge.Part{Origin: m.Origin().String(), Form: merge.Carried, ID: id, Refs: refs,
 				Code: stored(shard.cubin, target)}})
 			if refs != nil {
 				refs = &hostelf.HostRefs{} // the first shard speaks for all

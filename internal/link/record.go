@@ -131,7 +131,7 @@ func (l *linker) recordPlan() {
 func (l *linker) recordInputs() ([]record.Input, error) {
 	linked := map[*object.Module]bool{}
 	if l.plan != nil {
-		for _, piece := range slices.Concat(l.plan.IR, l.plan.Native) {
+		for _, piece := range slices.Concat(l.plan.IR, l.plan.Bitcode, l.plan.Native) {
 			linked[piece.Module] = true
 		}
 	}

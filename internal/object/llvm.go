@@ -2,6 +2,7 @@ package object
 
 import (
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/warpld/warpld/internal/object/arch"
@@ -141,6 +142,11 @@ func (rd *reader) damagedBitcode(in *input, err error) error {
 	}
 	rd.ignore(in, HostObject, "it is damaged: "+err.Error())
 	return nil
+}
+
+// HasBitcode says whether the object has code for LLVM.
+func (o *Object) HasBitcode() bool {
+	return slices.ContainsFunc(o.Modules, func(m Module) bool { return m.Kind == LLVM })
 }
 
 // BitcodeFiles reads the code and gives each of its modules as a file of its own.

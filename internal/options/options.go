@@ -124,6 +124,9 @@ type Own struct {
 	// Record and Trace are files, or folders to put files into, that tell of the
 	// link; empty: not wanted.
 	Record, Trace string
+	LLVM          string // libLLVM's file, directory or version; empty: find one
+	// LLVMOptions are for LLVM itself, in the form of its tools.
+	LLVMOptions []string
 	// VerboseKeep keeps the intermediate files and prints the commands for them.
 	VerboseKeep bool
 }

@@ -199,6 +199,10 @@ var table = []row{
 		help: "How many tools may run at once; 0 for one per processor. A jobserver of GNU make, memory and other links of this user may allow less."},
 	{long: "warpld-keep", short: "warpld-keep", group: own, field: func(o *Options) any { return &o.Own.Keep },
 		help: "Keep the working directories of the actions and print where they are."},
+	{long: "warpld-llvm", short: "warpld-llvm", group: own, field: func(o *Options) any { return &o.Own.LLVM }, value: "path or version",
+		help: "The libLLVM that compiles LLVM bitcode: the file, the directory of an LLVM, or a version such as 22. Without it the newest that is installed is taken."},
+	{long: "warpld-llvm-options", short: "warpld-llvm-options", group: own, field: func(o *Options) any { return &o.Own.LLVMOptions }, value: "options",
+		help: "Options for LLVM, when it compiles bitcode, in the form of its own tools: -inline-threshold=500."},
 	{long: "warpld-memory-limit", short: "warpld-memory-limit", group: own, field: func(o *Options) any { return &o.Own.MemoryLimit }, value: "megabytes",
 		help: "How much memory the library that compiles LTO-IR may take; 0 for as much as it likes. Without the option it is 2 GB, " +
 			"64 MB for each processor and a thousand times the size of the LTO-IR: much more than programs need."},

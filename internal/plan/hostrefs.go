@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/warpld/warpld/internal/message"
@@ -13,10 +12,15 @@ import (
 // hostReferenceOptions tell libnvvm which kernels and variables the host can name;
 // all others may go. Each list holds glob patterns, joined by commas.
 func hostReferenceOptions(o *options.Options, chosen *choice) []string {
+	return referenceVector(hostReferences(o, chosen))
+}
+
+// hostReferences are those lists by their short names; nil: anything may be named.
+func hostReferences(o *options.Options, chosen *choice) map[string][]string {
 	kernels, variables := contained(o.KernelsUsed), contained(o.VariablesUsed)
 	if len(kernels) > 0 || len(variables) > 0 {
-		return referenceVector(map[string][]string{"ek": kernels, "ik": kernels,
-			"ec": variables, "ic": variables, "eg": variables, "ig": variables})
+		return map[string][]string{"ek": kernels, "ik": kernels,
+			"ec": variables, "ic": variables, "eg": variables, "ig": variables}
 	}
 	if o.IgnoreHostInfo || chosen.silent {
 		return nil
@@ -40,17 +44,17 @@ func hostReferenceOptions(o *options.Options, chosen *choice) []string {
 	if !launches {
 		return nil // a program that launches nothing keeps everything
 	}
-	return referenceVector(lists)
+	return lists
 }
 
 // warnOfLostKernels speaks of what nvlink does in silence: bare device code has no
 // host code to name its kernels, so the references of other objects remove them.
-func (p *Plan) warnOfLostKernels(chosen *choice) {
-	if !slices.ContainsFunc(p.Compile, func(option string) bool { return strings.HasPrefix(option, "-host-ref-") }) || chosen.named {
+func (p *Plan) warnOfLostKernels(pieces []Piece, chosen *choice) {
+	if chosen.named {
 		return
 	}
 	var bare []string
-	for _, piece := range p.IR {
+	for _, piece := range pieces {
 		if piece.Object.Kind != object.HostObject {
 			bare = append(bare, piece.Object.Origin.String())
 		}

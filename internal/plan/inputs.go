@@ -51,7 +51,7 @@ func (p *Plan) choose(in Input) (*choice, error) {
 		c.silent = c.silent || obj.Kind == object.HostObject && obj.HostRefs == nil
 		module, found := obj.Choose(in.target())
 		takesPart := obj.Ignored == "" && len(obj.Modules) > 0
-		if takesPart && !found && obj.Kind == object.Cubin {
+		if takesPart && !found && (obj.Kind == object.Cubin || obj.HasBitcode()) {
 			return c, p.wrongArch(in, c, obj)
 		}
 		if takesPart || obj.Damaged {
@@ -66,6 +66,10 @@ func (p *Plan) choose(in Input) (*choice, error) {
 	}
 	if c.failed >= 0 {
 		return c, p.stop(c)
+	}
+	if len(p.Bitcode) > 0 && len(p.IR) > 0 {
+		c.deviceC, c.forcePartial = true, true
+		p.because("LTO-IR of nvcc and LLVM bitcode are optimized apart from each other:", p.Bitcode[0].Object.Origin)
 	}
 	return c, nil
 }
@@ -84,6 +88,8 @@ func (p *Plan) take(in Input, c *choice, piece Piece, found bool) {
 		p.notFound(in.Options, c, obj)
 	case piece.Module.Kind == object.NVVM:
 		p.IR = append(p.IR, piece)
+	case piece.Module.Kind == object.LLVM:
+		p.Bitcode = append(p.Bitcode, piece)
 	case in.Options.LTO && IsDeviceRuntime(obj) && !p.needsRuntime(in, c):
 		return
 	default:
@@ -104,7 +110,7 @@ func (p *Plan) needsRuntime(in Input, c *choice) bool {
 	switch {
 	case len(c.host) > 0:
 		return true
-	case len(p.IR) == 0:
+	case len(p.IR)+len(p.Bitcode) == 0:
 		return false
 	}
 	return c.forcePartial || slices.ContainsFunc(in.Objects, func(obj *object.Object) bool {
@@ -186,8 +192,8 @@ func isBare(obj *object.Object) bool {
 	return obj.Kind == object.Fatbin || obj.Kind == object.Cubin || obj.Kind == object.PTXFile
 }
 
-// wrongArch is for a cubin by itself: it was meant for this link, so that leaving
-// it out cannot be right. Before nvlink sees that, it misses in the cubin what
+// wrongArch is for a cubin by itself, or an object of clang's: it was meant for this
+// link, so that leaving it out cannot be right. Before nvlink sees that, it misses in the cubin what
 // those since sm_100 have, and those since sm_90.
 func (p *Plan) wrongArch(in Input, c *choice, obj *object.Object) error {
 	o, has := in.Options, &obj.Modules[0]

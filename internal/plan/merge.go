@@ -9,13 +9,18 @@ import (
 	"github.com/warpld/warpld/internal/options"
 )
 
-// LTOName is what nvlink calls the optimized part of a link in its messages.
-const LTOName = "lto.cubin"
+// LTOName is what nvlink calls the optimized part of a link in its messages, and
+// LLVMName the part that LLVM has optimized.
+const (
+	LTOName  = "lto.cubin"
+	LLVMName = "llvm.cubin"
+)
 
-// A MergePart is one part of a merge: native code, or the optimized part.
+// A MergePart is one part of a merge: native code, or an optimized part.
 type MergePart struct {
-	// Native is nil for the optimized part.
+	// Native is nil for an optimized part, and LLVM says which of the two that is.
 	Native *Piece
+	LLVM   bool
 	// Refs are the host references that the part brings; nil: unknown.
 	Refs *object.HostRefs
 }
@@ -27,15 +32,15 @@ func (p *Plan) planMerge(in Input, chosen *choice) {
 	for i := range p.Native {
 		native[p.Native[i].Object] = &p.Native[i]
 	}
-	var last *object.Object
-	if len(p.IR) > 0 {
-		last = p.IR[len(p.IR)-1].Object
-	}
+	lastIR, lastBitcode := lastObject(p.IR), lastObject(p.Bitcode)
 	for _, obj := range in.Objects {
 		part := MergePart{Native: native[obj], Refs: obj.HostRefs}
-		if obj == last {
-			part = MergePart{Refs: p.referencesOfIR()}
-		} else if part.Native == nil {
+		switch {
+		case obj == lastIR:
+			part = MergePart{Refs: referencesOf(p.IR)}
+		case obj == lastBitcode:
+			part = MergePart{Refs: referencesOf(p.Bitcode), LLVM: true}
+		case part.Native == nil:
 			continue
 		}
 		if chosen.silent {
@@ -47,11 +52,18 @@ func (p *Plan) planMerge(in Input, chosen *choice) {
 	p.MergeArguments = mergeArguments(in.Options, p.Assembles)
 }
 
-// referencesOfIR joins the host references of all objects with IR. Bare IR has no
+func lastObject(pieces []Piece) *object.Object {
+	if len(pieces) == 0 {
+		return nil
+	}
+	return pieces[len(pieces)-1].Object
+}
+
+// referencesOf joins the host references of the objects of pieces. Bare code has no
 // host code and adds none.
-func (p *Plan) referencesOfIR() *object.HostRefs {
+func referencesOf(pieces []Piece) *object.HostRefs {
 	joined := &object.HostRefs{}
-	for _, piece := range p.IR {
+	for _, piece := range pieces {
 		if piece.Object.Kind != object.HostObject {
 			continue
 		}
@@ -117,6 +129,9 @@ func mergeArguments(o *options.Options, assembled bool) []string {
 
 // Origin is what messages call the part.
 func (m *MergePart) Origin() message.Origin {
+	if m.LLVM {
+		return message.Origin{File: LLVMName}
+	}
 	if m.Native == nil {
 		return message.Origin{File: LTOName}
 	}

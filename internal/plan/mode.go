@@ -21,6 +21,9 @@ func (p *Plan) decideMode(o *options.Options, c *choice) {
 		p.because("-force-partial-lto was given", message.Origin{})
 	case c.forcePartial:
 		p.Mode = Partial
+	case len(p.IR) == 0:
+		p.Mode = Whole
+		p.because("all code that takes part is LLVM bitcode", message.Origin{})
 	default:
 		p.Mode = Whole
 		p.because("all code that takes part is LTO-IR", message.Origin{})
@@ -33,6 +36,7 @@ type Engine string
 const (
 	NVVM    Engine = "nvvm"    // libnvvm
 	JITLink Engine = "jitlink" // nvJitLink
+	Bitcode Engine = "llvm"    // libLLVM, for bitcode and nothing else
 	Vendor  Engine = "vendor"  // the toolkit's nvlink, for the whole link
 )
 

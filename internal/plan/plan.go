@@ -5,6 +5,8 @@ package plan
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object"
@@ -16,6 +18,8 @@ type Input struct {
 	Options *options.Options
 	Objects []*object.Object // in link order
 	Release Release
+	// LLVM is the version of the libLLVM at hand, for links with bitcode.
+	LLVM int
 }
 
 // A Release is the version of the toolkit whose nvlink we stand in for; releases
@@ -67,6 +71,9 @@ type Plan struct {
 	// IR is the code to optimize and Native the code that is ready, in link order.
 	IR     []Piece
 	Native []Piece
+	// Bitcode is the code that LLVM optimizes, and LLVM what is asked of it.
+	Bitcode []Piece
+	LLVM    LLVM
 	// Agreed is the consensus of the compile options that the IR carries.
 	Agreed Agreed
 	Engine Engine
@@ -107,21 +114,14 @@ func Make(in Input) (*Plan, error) {
 		return p, err
 	}
 	o := in.Options
-	if !o.LTO || len(p.IR) == 0 {
-		if err := p.plain(o, chosen); err != nil {
-			return p, err
-		}
+	if !o.LTO || len(p.IR)+len(p.Bitcode) == 0 {
+		err = p.plain(o, chosen)
 	} else {
 		p.decideMode(o, chosen)
-		if p.Agreed, err = p.agree(in); err != nil {
-			return p, err
-		}
-		p.chooseEngine(o)
-		p.Compile = compileOptions(in, p, chosen)
-		p.warnOfLostKernels(chosen)
-		if plain, extended := split(o, &p.Agreed); plain != 1 && extended != 1 && o.SplitCompile == 1 {
-			p.Messages = append(p.Messages, options.TwoSplits()) // -split-compile comes from the objects
-		}
+		err = p.optimize(in, chosen)
+	}
+	if err != nil {
+		return p, err
 	}
 	p.Assemble = assembleArguments(in, p)
 	p.planMerge(in, chosen)
@@ -131,6 +131,30 @@ func Make(in Input) (*Plan, error) {
 	}
 	p.Register = registration(o, p, chosen)
 	return p, nil
+}
+
+// optimize plans what the engines do.
+func (p *Plan) optimize(in Input, chosen *choice) (err error) {
+	if len(p.Bitcode) > 0 {
+		if err := p.planBitcode(in, chosen); err != nil {
+			return err
+		}
+	}
+	if len(p.IR) == 0 {
+		return nil
+	}
+	if p.Agreed, err = p.agree(in); err != nil {
+		return err
+	}
+	p.chooseEngine(in.Options)
+	p.Compile = compileOptions(in, p, chosen)
+	if slices.ContainsFunc(p.Compile, func(option string) bool { return strings.HasPrefix(option, "-host-ref-") }) {
+		p.warnOfLostKernels(p.IR, chosen)
+	}
+	if plain, extended := split(in.Options, &p.Agreed); plain != 1 && extended != 1 && in.Options.SplitCompile == 1 {
+		p.Messages = append(p.Messages, options.TwoSplits()) // -split-compile comes from the objects
+	}
+	return nil
 }
 
 // plain is the plan of a link without anything to optimize.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/warpld/warpld/internal/engine"
 	"github.com/warpld/warpld/internal/engine/clib"
-	"github.com/warpld/warpld/internal/ptx"
 )
 
 // inputFatbin and inputLTOIR are values of nvJitLinkInputType.
@@ -121,7 +120,7 @@ func (l *library) compile(handle uintptr, job *engine.Job, answer *engine.Answer
 	if slices.ContainsFunc(job.Options, func(o string) bool { return strings.HasPrefix(o, "-Xnvvm=-split-compile-extended=") }) {
 		answer.Shards = shards(text)
 	}
-	answer.Relocatable = slices.Contains(job.Options, "-Xnvvm=--device-c") && open(text)
+	answer.Relocatable = slices.Contains(job.Options, "-Xnvvm=--device-c") && engine.IsOpen(text)
 	return text, nil
 }
 
@@ -142,24 +141,6 @@ func shards(text []byte) (sizes []int64) {
 	slices.Reverse(sizes)
 	return sizes
 }
-
-// open tells a program that still needs linking from a closed one. libnvvm says
-// so by its return code, which nvJitLink keeps to itself; but only in an open
-// program do functions stay visible or undefined.
-func open(text []byte) bool {
-	for d := range ptx.Declarations(text) {
-		if d.Kind != ".func" {
-			continue
-		}
-		if d.Linkage == ptx.Visible || d.Linkage == ptx.Weak || d.Linkage == ptx.Extern && !builtin[d.Name] {
-			return true
-		}
-	}
-	return false
-}
-
-// builtin functions are always there: they leave a program closed.
-var builtin = map[string]bool{"vprintf": true, "malloc": true, "free": true, "__assertfail": true}
 
 // kindOf tells a fatbin from a bare LTO-IR container by its magic number.
 func kindOf(data []byte) int32 {

@@ -13,6 +13,7 @@ import (
 	"github.com/ebitengine/purego"
 	"github.com/warpld/warpld/internal/engine"
 	"github.com/warpld/warpld/internal/engine/jitlink"
+	"github.com/warpld/warpld/internal/engine/llvm"
 	"github.com/warpld/warpld/internal/engine/nvvm"
 	"github.com/warpld/warpld/internal/merge"
 	"github.com/warpld/warpld/internal/plan"
@@ -91,6 +92,8 @@ func compile(job *engine.Job) (*engine.Answer, []byte, error) {
 		return nvvm.Compile(job)
 	case plan.JITLink:
 		return jitlink.Compile(job)
+	case plan.Bitcode:
+		return llvm.Compile(job)
 	}
 	return nil, nil, fmt.Errorf("no engine is called %q", job.Engine)
 }

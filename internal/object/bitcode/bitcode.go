@@ -130,6 +130,7 @@ func Read(data []byte) (*File, error) {
 			if m == nil {
 				m = &Module{where: span{start: start}}
 			}
+			clear(s.shared) // abbreviations are a module's own
 			m.read(s, b)
 			m.where.end = b.end / 8
 			f.Modules = append(f.Modules, *m)

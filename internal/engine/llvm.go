@@ -1,0 +1,110 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/warpld/warpld/internal/action"
+	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/plan"
+)
+
+// libdeviceFile is NVIDIA's library of mathematics in the working directory.
+const libdeviceFile = "libdevice.bc"
+
+// An LLVMJob is what a worker on libLLVM is asked for beyond its modules.
+type LLVMJob struct {
+	plan.LLVM
+	Library string // libdevice's path; empty: it is not needed
+}
+
+// An LLVMAnswer is what it says beyond the PTX.
+type LLVMAnswer struct {
+	// Version is LLVM's own: "22.1.8".
+	Version string
+	// Kernels and Variables were removed, because the host can't name them and no
+	// device code needs them.
+	Kernels, Variables []string
+	// Warnings are LLVM's.
+	Warnings []string
+}
+
+// CompileBitcode is the action that makes PTX of bitcode. libdevice is the path of
+// NVIDIA's library of mathematics, if the plan asks for it.
+func CompileBitcode(t Tools, modules []Module, settings plan.LLVM, libdevice string) (*action.Action, error) {
+	job := Job{Engine: plan.Bitcode, LLVM: &LLVMJob{LLVM: settings}}
+	var extra []action.File
+	if settings.Libdevice {
+		job.LLVM.Library = libdeviceFile
+		extra = append(extra, action.File{Name: libdeviceFile, Content: action.AtPath(libdevice)})
+	}
+	a, err := job.action(t, modules, extra, []string{PTXFile, AnswerFile})
+	if err != nil {
+		return nil, err
+	}
+	a.Label = "compile-bitcode"
+	return a, nil
+}
+
+// JudgeBitcode reads the result of such an action.
+func JudgeBitcode(modules []Module, r *action.Result) (*Outcome, *LLVMAnswer, error) {
+	if !r.OK() {
+		return nil, nil, bitcodeDied(modules, r)
+	}
+	text, err := r.Outputs[AnswerFile].Read()
+	if err != nil {
+		return nil, nil, err
+	}
+	var a Answer
+	if err := json.Unmarshal(text, &a); err != nil {
+		return nil, nil, fmt.Errorf("answer of libLLVM's worker: %w", err)
+	}
+	if a.Call != "" {
+		return nil, nil, bitcodeFailed(modules, &a)
+	}
+	if a.LLVM == nil {
+		return nil, nil, fmt.Errorf("answer of libLLVM's worker is of another engine")
+	}
+	if unknown := unknownCPU.FindSubmatch(r.Stderr); unknown != nil {
+		return nil, nil, &message.Message{Severity: message.Fatal, ID: "llvm-arch", Text: fmt.Sprintf("LLVM %s does not know %s", a.LLVM.Version, unknown[1]),
+			Hint: "--warpld-llvm=PATH names a newer libLLVM"}
+	}
+	for i, w := range a.LLVM.Warnings {
+		a.LLVM.Warnings[i] = withOrigins(w, modules)
+	}
+	return &Outcome{PTX: r.Outputs[PTXFile], Relocatable: a.Relocatable}, a.LLVM, nil
+}
+
+// unknownCPU matches what LLVM says, and goes on, where it takes code for an
+// architecture to be for the oldest one.
+var unknownCPU = regexp.MustCompile(`('\w+') is not a recognized processor`)
+
+// bitcodeFailed is the message for a call that failed. LLVM's own words say what is
+// wrong; which module is it about, only we know.
+func bitcodeFailed(modules []Module, a *Answer) error {
+	m := &message.Message{Severity: message.Fatal, ID: "llvm-failed", Text: withOrigins(a.Error, modules)}
+	if a.Call == "load" {
+		m.Text, m.Notes = "libLLVM cannot be loaded", []string{a.Error}
+		m.Hint = "--warpld-llvm=PATH names another"
+		return m
+	}
+	m.Notes = []string{"in " + a.Call + " of libLLVM"}
+	if a.Module >= 0 && a.Module < len(modules) {
+		m.Notes = append(m.Notes, "the bitcode is from "+modules[a.Module].Origin)
+	}
+	return m
+}
+
+// bitcodeDied is died, in which LLVM may have said more on its way out.
+func bitcodeDied(modules []Module, r *action.Result) error {
+	err := died(plan.Bitcode, modules, r)
+	for _, m := range message.Of(err) {
+		m.Hint = "the bitcode may be damaged; --warpld-keep keeps the working directory, in which 'warpld worker' repeats the crash"
+		if strings.Contains(m.Text, "LLVMParseCommandLineOptions") {
+			m.Hint = "--warpld-llvm-options has an option that this LLVM does not know"
+		}
+	}
+	return err
+}

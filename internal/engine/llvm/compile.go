@@ -1,0 +1,283 @@
+package llvm
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+
+	"github.com/ebitengine/purego"
+	"github.com/warpld/warpld/internal/engine"
+)
+
+const triple = "nvptx64-nvidia-cuda"
+
+// A failure is a call that did not go well, in LLVM's words.
+type failure struct {
+	call   string
+	module int // by its place; -1: none
+	text   string
+}
+
+func (f *failure) Error() string { return f.call + ": " + f.text }
+
+// A program is the modules of a job on their way to PTX.
+type program struct {
+	*api
+	job     *engine.LLVMJob
+	answer  *engine.LLVMAnswer
+	context context
+	machine machine
+	layout  uintptr
+	all     module // all modules in one
+	// kernels are those that only metadata calls so, as LLVM did up to version 20.
+	kernels map[value]bool
+	// hidden are kernels and variables that the host can't name, with their names.
+	hidden map[value]string
+	// errors are what LLVM complained of since the last call was announced.
+	errors []string
+}
+
+// Compile makes PTX of the job's modules.
+func Compile(job *engine.Job) (*engine.Answer, []byte, error) {
+	if job.LLVM == nil {
+		return nil, nil, fmt.Errorf("%s is for another engine", engine.JobFile)
+	}
+	runtime.LockOSThread()
+	lib, err := load(job.Library)
+	if err != nil {
+		return &engine.Answer{Call: "load", Module: -1, Error: err.Error()}, nil, nil
+	}
+	p := &program{api: lib, job: job.LLVM, answer: &engine.LLVMAnswer{}, hidden: map[value]string{}}
+	ptx, err := p.compile(job.Modules)
+	if f, ok := err.(*failure); ok {
+		return &engine.Answer{Call: f.call, Module: f.module, Error: f.text, LLVM: p.answer}, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return &engine.Answer{Module: -1, Relocatable: engine.IsOpen(ptx), LLVM: p.answer}, ptx, nil
+}
+
+func (p *program) compile(files []string) ([]byte, error) {
+	if err := p.start(); err != nil {
+		return nil, err
+	}
+	for i, file := range files {
+		m, err := p.read(file, i)
+		if err != nil {
+			return nil, err
+		}
+		if err := p.add(m, i); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.addLibdevice(); err != nil {
+		return nil, err
+	}
+	p.findKernels()
+	p.edit()
+	if err := p.check("after it was prepared"); err != nil {
+		return nil, err
+	}
+	if err := p.optimize(); err != nil {
+		return nil, err
+	}
+	if err := p.repairNames(); err != nil {
+		return nil, err
+	}
+	if err := p.check("after it was optimized"); err != nil {
+		return nil, err
+	}
+	return p.emitPTX()
+}
+
+// start readies LLVM: options, the context with its handler, the target.
+func (p *program) start() error {
+	var major, minor, patch uint32
+	p.getVersion(&major, &minor, &patch)
+	p.answer.Version = fmt.Sprintf("%d.%d.%d", major, minor, patch)
+	p.options(p.optionList())
+	p.context = p.contextCreate()
+	p.setHandler(p.context, purego.NewCallback(p.hear), 0)
+	engine.Stage("LLVMCreateTargetMachine")
+	var target, message uintptr
+	if p.findTarget(triple, &target, &message) != 0 {
+		return &failure{"LLVMGetTargetFromTriple", -1, p.take(message)}
+	}
+	const defaultReloc, defaultModel = 0, 0
+	p.machine = p.newMachine(target, triple, p.job.CPU, p.job.Features, int32(p.job.Level), defaultReloc, defaultModel)
+	p.layout = p.machineData(p.machine)
+	p.all = p.newModule("lto", p.context)
+	p.prepare(p.all)
+	return nil
+}
+
+// optionList is LLVM's own options, those of the command line last.
+func (p *program) optionList() []string {
+	var list []string
+	if p.job.Closed {
+		list = append(list, "-whole-program-visibility")
+	}
+	if on := p.job.PrecDiv; on != nil {
+		list = append(list, "-nvptx-prec-divf32="+pick(*on, "2", "1"))
+	}
+	if on := p.job.PrecSqrt; on != nil {
+		list = append(list, "-nvptx-prec-sqrtf32="+pick(*on, "1", "0"))
+	}
+	if on := p.job.FMA; on != nil && !*on {
+		list = append(list, "-nvptx-fma-level=0")
+	}
+	return append(list, p.job.Options...)
+}
+
+func pick(on bool, yes, no string) string {
+	if on {
+		return yes
+	}
+	return no
+}
+
+// hear is called by LLVM with each of its diagnostics.
+func (p *program) hear(diagnostic, _ uintptr) uintptr {
+	const isError, isWarning = 0, 1
+	words := p.take(p.description(diagnostic))
+	switch p.severity(diagnostic) {
+	case isError:
+		p.errors = append(p.errors, words)
+	case isWarning:
+		p.answer.Warnings = append(p.answer.Warnings, words)
+	}
+	return 0
+}
+
+// complaint is what LLVM said, or the words for a case in which it said nothing.
+func (p *program) complaint(otherwise string) string {
+	if len(p.errors) == 0 {
+		return otherwise
+	}
+	return strings.Join(p.errors, "; ")
+}
+
+// prepare gives a module the target's own triple and data layout. Those of compilers
+// differ in details from one version to the next.
+func (p *program) prepare(m module) {
+	p.setTarget(m, triple)
+	p.setLayout(m, p.layout)
+}
+
+// read parses and validates one file.
+func (p *program) read(file string, place int) (module, error) {
+	var b buffer
+	var message uintptr
+	var m module
+	engine.Stage("LLVMParseBitcode", file)
+	p.errors = nil
+	if p.readFile(file, &b, &message) != 0 {
+		return 0, &failure{"LLVMCreateMemoryBuffer", place, p.take(message)}
+	}
+	if p.parse(p.context, b, &m) != 0 {
+		return 0, &failure{"LLVMParseBitcode", place, p.complaint("the bitcode cannot be read")}
+	}
+	p.prepare(m)
+	engine.Stage("LLVMVerifyModule", file)
+	const returnStatus = 2
+	if p.verify(m, returnStatus, &message) != 0 {
+		return 0, &failure{"LLVMVerifyModule", place, "the bitcode is not valid: " + firstLine(p.take(message))}
+	}
+	return m, nil
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return line
+}
+
+// add links a module into the others.
+func (p *program) add(m module, place int) error {
+	engine.Stage("LLVMLinkModules", engine.ModuleName(place))
+	p.errors = nil
+	if p.link(p.all, m) != 0 {
+		return &failure{"LLVMLinkModules", place, p.complaint("the bitcode cannot be linked with that before it")}
+	}
+	return nil
+}
+
+// addLibdevice links NVIDIA's functions. They are nobody's but this program's, so
+// that what it doesn't use goes with the next pass.
+func (p *program) addLibdevice() error {
+	if p.job.Library == "" {
+		return nil
+	}
+	m, err := p.read(p.job.Library, -1)
+	if err != nil {
+		return err
+	}
+	var ours []string
+	for f := p.firstFunction(m); f != 0; f = p.nextFunction(f) {
+		name := p.name(f)
+		if own := p.functionNamed(p.all, name); p.isDeclaration(f) == 0 && (own == 0 || p.isDeclaration(own) != 0) {
+			ours = append(ours, name)
+		}
+	}
+	if err := p.add(m, -1); err != nil {
+		return err
+	}
+	for _, name := range ours {
+		if f := p.functionNamed(p.all, name); f != 0 {
+			p.hide(f)
+		}
+	}
+	return nil
+}
+
+// check validates all modules together.
+func (p *program) check(when string) error {
+	engine.Stage("LLVMVerifyModule")
+	var message uintptr
+	const returnStatus = 2
+	if p.verify(p.all, returnStatus, &message) != 0 {
+		return &failure{"LLVMVerifyModule", -1, "the program is not valid " + when + ": " + firstLine(p.take(message))}
+	}
+	p.dispose(message)
+	return nil
+}
+
+// optimize runs LLVM's passes: first those that remove what nobody needs, so that it
+// can be told apart from what optimization removes.
+func (p *program) optimize() error {
+	for _, pass := range []string{"nvvm-reflect", "globaldce"} { // apart: one was a pass for functions once
+		if err := p.run(pass); err != nil {
+			return err
+		}
+	}
+	p.noteRemoved()
+	return p.run(fmt.Sprintf("lto<O%d>,globaldce", p.job.Level))
+}
+
+func (p *program) run(passes string) error {
+	engine.Stage("LLVMRunPasses")
+	p.errors = nil
+	if err := p.runPasses(p.all, passes, p.machine, p.passOptions()); err != 0 {
+		return &failure{"LLVMRunPasses", -1, cString(p.errorMessage(err))}
+	}
+	if len(p.errors) > 0 {
+		return &failure{"LLVMRunPasses", -1, p.complaint("")}
+	}
+	return nil
+}
+
+// emitPTX makes the text.
+func (p *program) emitPTX() ([]byte, error) {
+	engine.Stage("LLVMTargetMachineEmit")
+	var out buffer
+	var message uintptr
+	p.errors = nil
+	const assembly = 0
+	if p.emit(p.machine, p.all, assembly, &message, &out) != 0 {
+		return nil, &failure{"LLVMTargetMachineEmit", -1, p.take(message)}
+	}
+	if len(p.errors) > 0 {
+		return nil, &failure{"LLVMTargetMachineEmit", -1, p.complaint("")}
+	}
+	return p.contents(out), nil
+}

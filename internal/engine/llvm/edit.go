@@ -1,0 +1,292 @@
+package llvm
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/warpld/warpld/internal/engine"
+)
+
+// Linkages, as llvm-c/Core.h numbers them.
+const (
+	linkageExternal  = 0
+	linkageWeakAny   = 5
+	linkageAppending = 7
+	linkageInternal  = 8
+	linkagePrivate   = 9
+)
+
+const (
+	kernelConvention = 71
+	sharedMemory     = 3
+)
+
+// values lists what a pair of functions walks over, so that it may be changed on
+// the way.
+func values(first value, next func(value) value) []value {
+	var list []value
+	for v := first; v != 0; v = next(v) {
+		list = append(list, v)
+	}
+	return list
+}
+
+func (p *program) functions() []value { return values(p.firstFunction(p.all), p.nextFunction) }
+func (p *program) variables() []value { return values(p.firstGlobal(p.all), p.nextGlobal) }
+func (p *program) aliases() []value   { return values(p.firstAlias(p.all), p.nextAlias) }
+
+// edit tells LLVM what a device linker knows.
+func (p *program) edit() {
+	engine.Stage("LLVMSetLinkage")
+	p.resolveReflection()
+	p.setFloatingPoint()
+	if !p.job.Closed {
+		return
+	}
+	p.definePureVirtual()
+	p.closeClasses()
+	used := p.named("llvm.used")
+	if p.job.Keep != nil {
+		p.filterCompilerUsed()
+	}
+	for _, v := range slices.Concat(p.functions(), p.variables(), p.aliases()) {
+		if p.isDeclaration(v) == 0 && p.visible(v) && !used[v] && !p.keeps(v) {
+			p.noteHidden(v)
+			p.hide(v)
+		}
+	}
+}
+
+// visible says whether other modules could refer to a symbol.
+func (p *program) visible(v value) bool {
+	linkage := p.getLinkage(v)
+	return linkage != linkageInternal && linkage != linkagePrivate && linkage != linkageAppending
+}
+
+// hide makes a symbol nobody else's. It is found by its value: after a link several
+// may have had the same name.
+func (p *program) hide(v value) {
+	const defaultVisibility = 0
+	p.setVisibility(v, defaultVisibility)
+	p.setLinkage(v, linkageInternal)
+	if p.isAlias(v) == 0 {
+		p.setComdat(v, 0)
+	}
+}
+
+// keeps says whether the host may name a symbol. It never names functions that are
+// no kernels, nor shared memory.
+func (p *program) keeps(v value) bool {
+	name := p.name(v)
+	switch {
+	case strings.HasPrefix(name, "llvm."):
+		return true
+	case p.isGlobalVariable(v) != 0:
+		space := p.addressSpace(p.typeOf(v))
+		return space != sharedMemory && (p.job.Keep == nil || matchesAny(p.job.Keep.Variables, name))
+	case p.isKernel(v):
+		return p.job.Keep == nil || matchesAny(p.job.Keep.Kernels, name)
+	}
+	return false
+}
+
+func matchesAny(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool { return matches(pattern, name) })
+}
+
+// matches says whether a name is as a pattern wants it; "*" in it is any text.
+func matches(pattern, name string) bool {
+	first, rest, wild := strings.Cut(pattern, "*")
+	if !wild {
+		return pattern == name
+	}
+	if !strings.HasPrefix(name, first) {
+		return false
+	}
+	name = name[len(first):]
+	parts := strings.Split(rest, "*")
+	last := parts[len(parts)-1]
+	for _, part := range parts[:len(parts)-1] {
+		at := strings.Index(name, part)
+		if at < 0 {
+			return false
+		}
+		name = name[at+len(part):]
+	}
+	return strings.HasSuffix(name, last)
+}
+
+func (p *program) isKernel(v value) bool {
+	return p.isGlobalVariable(v) == 0 && p.kernels[v]
+}
+
+// findKernels finds them by their calling convention, and by the metadata with which
+// LLVM marked them up to version 20.
+func (p *program) findKernels() {
+	p.kernels = map[value]bool{}
+	for _, f := range p.functions() {
+		if p.convention(f) == kernelConvention {
+			p.kernels[f] = true
+		}
+	}
+	const annotations = "nvvm.annotations"
+	nodes := make([]value, p.namedOperandCount(p.all, annotations))
+	if len(nodes) == 0 {
+		return
+	}
+	p.namedOperands(p.all, annotations, &nodes[0])
+	for _, node := range nodes {
+		parts := make([]value, p.nodeOperandCount(node))
+		if len(parts) < 3 {
+			continue
+		}
+		p.nodeOperands(node, &parts[0])
+		for i := 1; i < len(parts) && parts[0] != 0; i += 2 {
+			var length uint32
+			if parts[i] != 0 && p.isMetadataString(parts[i]) != 0 && text(p.metadataString(parts[i], &length), uintptr(length)) == "kernel" {
+				p.kernels[parts[0]] = true
+			}
+		}
+	}
+}
+
+// named gives the symbols that one of LLVM's lists holds.
+func (p *program) named(list string) map[value]bool {
+	set := map[value]bool{}
+	if g := p.globalNamed(p.all, list); g != 0 {
+		for _, entry := range p.entries(g) {
+			set[p.strip(entry)] = true
+		}
+	}
+	return set
+}
+
+// entries are the elements of a variable that is an array.
+func (p *program) entries(g value) []value {
+	initial := p.initializer(g)
+	if initial == 0 {
+		return nil
+	}
+	var list []value
+	for i := range p.operandCount(initial) {
+		list = append(list, p.operand(initial, uint32(i)))
+	}
+	return list
+}
+
+// strip looks through casts for the symbol.
+func (p *program) strip(v value) value {
+	for p.isGlobalValue(v) == 0 && p.isConstantExpr(v) != 0 && p.operandCount(v) > 0 {
+		v = p.operand(v, 0)
+	}
+	return v
+}
+
+// filterCompilerUsed drops what the host can't name from the list of symbols that
+// optimizations must leave. clang puts every variable there that its source uses.
+func (p *program) filterCompilerUsed() {
+	const list = "llvm.compiler.used"
+	g := p.globalNamed(p.all, list)
+	if g == 0 || p.initializer(g) == 0 {
+		return
+	}
+	var kept []value
+	for _, entry := range p.entries(g) {
+		if p.keeps(p.strip(entry)) {
+			kept = append(kept, entry)
+		}
+	}
+	element := p.elementType(p.valueType(g))
+	p.deleteGlobal(g)
+	if len(kept) == 0 {
+		return
+	}
+	count := uint64(len(kept))
+	g = p.addGlobal(p.all, p.arrayType(element, count), list)
+	p.setInitializer(g, p.constantArray(element, &kept[0], count))
+	p.setLinkage(g, linkageAppending)
+	p.setSection(g, "llvm.metadata")
+}
+
+// definePureVirtual gives vtables what stands for a function that is never called.
+func (p *program) definePureVirtual() {
+	for _, name := range []string{"__cxa_pure_virtual", "__cxa_deleted_virtual"} {
+		f := p.functionNamed(p.all, name)
+		if f == 0 || p.isDeclaration(f) == 0 || p.firstUse(f) == 0 {
+			continue
+		}
+		trap := p.functionNamed(p.all, "llvm.trap")
+		t := p.functionType(p.voidType(p.context), nil, 0, 0)
+		if trap == 0 {
+			trap = p.addFunction(p.all, "llvm.trap", t)
+		}
+		b := p.newBuilder(p.context)
+		p.atEnd(b, p.appendBlock(p.context, f, "entry"))
+		p.buildCall(b, t, trap, nil, 0, "")
+		p.buildUnreachable(b)
+		p.disposeBuilder(b)
+	}
+}
+
+// closeClasses says that no class has members or heirs elsewhere, so that calls of
+// virtual functions may be resolved.
+func (p *program) closeClasses() {
+	if test := p.functionNamed(p.all, "llvm.public.type.test"); test != 0 {
+		closed := p.functionNamed(p.all, "llvm.type.test")
+		if closed == 0 {
+			closed = p.addFunction(p.all, "llvm.type.test", p.valueType(test))
+		}
+		p.replaceUses(test, closed)
+	}
+	const linkageUnit = 1
+	kind := func(name string) uint32 { return p.metadataKind(p.context, name, uint32(len(name))) }
+	part := p.asMetadata(p.constantInt(p.int64Type(p.context), linkageUnit, 0))
+	node := p.newNode(p.context, &part, 1)
+	typeKind, visibilityKind := kind("type"), kind("vcall_visibility")
+	for _, g := range p.variables() {
+		if p.hasMetadata(g, typeKind) {
+			p.setMetadata(g, visibilityKind, node)
+		}
+	}
+}
+
+func (p *program) hasMetadata(g value, kind uint32) bool {
+	var count uintptr
+	entries := p.copyMetadata(g, &count)
+	defer p.disposeEntries(entries)
+	for i := range count {
+		if p.entryKind(entries, uint32(i)) == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// noteHidden notes a kernel or variable that only device code may need now. Tables
+// that the compiler makes for classes are of no interest to people.
+func (p *program) noteHidden(v value) {
+	name := p.name(v)
+	variable := p.isGlobalVariable(v) != 0 && p.addressSpace(p.typeOf(v)) != sharedMemory && !strings.HasPrefix(name, "_ZT")
+	if variable || p.isKernel(v) {
+		p.hidden[v] = name
+	}
+}
+
+// noteRemoved notes which of those are gone.
+func (p *program) noteRemoved() {
+	left := map[value]bool{}
+	for _, v := range slices.Concat(p.functions(), p.variables()) {
+		left[v] = true
+	}
+	for v, name := range p.hidden {
+		switch {
+		case left[v]:
+		case p.kernels[v]:
+			p.answer.Kernels = append(p.answer.Kernels, name)
+		default:
+			p.answer.Variables = append(p.answer.Variables, name)
+		}
+	}
+	slices.Sort(p.answer.Kernels)
+	slices.Sort(p.answer.Variables)
+}

@@ -1,0 +1,135 @@
+package llvm
+
+import (
+	"strconv"
+	"strings"
+)
+
+// reflectors are the functions by which libraries ask for the options of the link.
+var reflectors = []string{"__nvvm_reflect", "__nvvm_reflect_ocl", "llvm.nvvm.reflect"}
+
+// resolveReflection answers them. LLVM's own pass has no answer for the precision of
+// square roots, which then are the imprecise ones.
+func (p *program) resolveReflection() {
+	for _, name := range reflectors {
+		f := p.functionNamed(p.all, name)
+		if f == 0 {
+			continue
+		}
+		for _, call := range p.callsOf(f) {
+			question, ok := p.constantString(p.operand(call, 0))
+			if !ok {
+				continue // left to LLVM's pass
+			}
+			p.replaceUses(call, p.constantInt(p.typeOf(call), p.reflect(question), 0))
+			p.eraseInstruction(call)
+		}
+	}
+}
+
+// reflect is the answer to one question.
+func (p *program) reflect(question string) uint64 {
+	is := func(option *bool, otherwise bool) uint64 {
+		if option != nil {
+			otherwise = *option
+		}
+		if otherwise {
+			return 1
+		}
+		return 0
+	}
+	switch question {
+	case "__CUDA_FTZ":
+		return is(p.job.FTZ, false)
+	case "__CUDA_PREC_SQRT":
+		return is(p.job.PrecSqrt, true)
+	case "__CUDA_PREC_DIV":
+		return is(p.job.PrecDiv, true)
+	case "__CUDA_ARCH":
+		digits := strings.TrimRight(strings.TrimPrefix(p.job.CPU, "sm_"), "af")
+		number, _ := strconv.ParseUint(digits, 10, 32)
+		return number * 10
+	}
+	return 0
+}
+
+// callsOf lists the calls of a function.
+func (p *program) callsOf(f value) []value {
+	var calls []value
+	for u := p.firstUse(f); u != 0; u = p.nextUse(u) {
+		if call := p.user(u); p.isCall(call) != 0 && p.calledValue(call) == f {
+			calls = append(calls, call)
+		}
+	}
+	return calls
+}
+
+// constantString gives the text of a constant that is one, without its NUL.
+func (p *program) constantString(v value) (string, bool) {
+	g := p.strip(v)
+	if p.isGlobalVariable(g) == 0 || p.isDeclaration(g) != 0 {
+		return "", false
+	}
+	initial := p.initializer(g)
+	if initial == 0 || p.isString(initial) == 0 {
+		return "", false
+	}
+	var length uintptr
+	address := p.asString(initial, &length)
+	return strings.TrimRight(text(address, length), "\x00"), true
+}
+
+// setFloatingPoint makes options of the link hold in all code, whatever it was
+// compiled with.
+func (p *program) setFloatingPoint() {
+	if ftz := p.job.FTZ; ftz != nil {
+		const key = "denormal-fp-math-f32"
+		mode := pick(*ftz, "preserve-sign,preserve-sign", "ieee,ieee")
+		attribute := p.stringAttribute(p.context, key, uint32(len(key)), mode, uint32(len(mode)))
+		const function = 0xffffffff
+		for _, f := range p.functions() {
+			if p.isDeclaration(f) == 0 {
+				p.addAttribute(f, function, attribute)
+			}
+		}
+	}
+	if fma := p.job.FMA; fma != nil && !*fma {
+		p.splitFMA()
+		p.eachInstruction(func(v value) {
+			const contract = 1 << 5
+			if p.canBeFast(v) != 0 && p.fastFlags(v)&contract != 0 {
+				p.setFastFlags(v, p.fastFlags(v)&^contract)
+			}
+		})
+	}
+}
+
+func (p *program) eachInstruction(do func(value)) {
+	for _, f := range p.functions() {
+		if p.isDeclaration(f) != 0 {
+			continue // it has no blocks
+		}
+		for block := p.firstBlock(f); block != 0; block = p.nextBlock(block) {
+			for v := p.firstInstruction(block); v != 0; v = p.nextInstruction(v) {
+				do(v)
+			}
+		}
+	}
+}
+
+// splitFMA takes products and sums apart that clang had left to LLVM to join.
+func (p *program) splitFMA() {
+	for _, f := range p.functions() {
+		if !strings.HasPrefix(p.name(f), "llvm.fmuladd.") {
+			continue
+		}
+		for _, call := range p.callsOf(f) {
+			b := p.newBuilder(p.context)
+			p.before(b, call)
+			product := p.buildMul(b, p.operand(call, 0), p.operand(call, 1), "")
+			p.replaceUses(call, p.buildAdd(b, product, p.operand(call, 2), ""))
+			p.eraseInstruction(call)
+			p.disposeBuilder(b)
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package link
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/warpld/warpld/internal/action"
+	"github.com/warpld/warpld/internal/engine"
+	"github.com/warpld/warpld/internal/object"
+	"github.com/warpld/warpld/internal/object/bitcode"
+	"github.com/warpld/warpld/internal/plan"
+	"github.com/warpld/warpld/internal/toolkit"
+)
+
+// findLLVM looks for libLLVM if an input has bitcode. A link without any never
+// comes near it.
+func (l *linker) findLLVM() (err error) {
+	if slices.ContainsFunc(l.objects, (*object.Object).HasBitcode) {
+		l.llvm, err = toolkit.FindLLVM(l.options.Own.LLVM, l.Env)
+	}
+	return err
+}
+
+func (l *linker) llvmMajor() int {
+	if l.llvm == nil {
+		return 0
+	}
+	return l.llvm.Major
+}
+
+// compileBitcode adds the step from bitcode to PTX; what follows depends on its
+// answer.
+func (b *build) compileBitcode() {
+	modules := b.bitcodeModules()
+	b.graph.Add(&action.Step{
+		Make: func() (_ *action.Action, err error) {
+			tools, libdevice := b.tools, ""
+			tools.Library = b.llvm.Path
+			if b.plan.LLVM.Libdevice {
+				if libdevice, err = b.toolkit.NeedLibdevice(); err != nil {
+					return nil, err
+				}
+			}
+			b.optimizing, err = engine.CompileBitcode(tools, modules, b.plan.LLVM, libdevice)
+			return b.optimizing, err
+		},
+		Done: func(r *action.Result) error {
+			outcome, answer, err := engine.JudgeBitcode(modules, r)
+			if err != nil {
+				return err
+			}
+			b.took(b.timeOfLTO("llvm", "llvm.bc", "llvm.ptx"), r.Usage.Wall)
+			b.trace(answer)
+			return b.optimizedBitcode(outcome)
+		},
+	})
+}
+
+// trace tells what LLVM removed and what it warned of.
+func (b *build) trace(answer *engine.LLVMAnswer) {
+	b.say("LLVM %s compiled the bitcode", answer.Version)
+	for _, name := range answer.Kernels {
+		b.say("no reference to kernel %s", name)
+	}
+	for _, name := range answer.Variables {
+		b.say("no reference to variable %s", name)
+	}
+	for _, warning := range answer.Warnings {
+		b.say("LLVM: %s", warning)
+	}
+}
+
+// optimizedBitcode goes on from LLVM's PTX: to the end, to one assembly, or to a
+// merge.
+func (b *build) optimizedBitcode(o *engine.Outcome) error {
+	if b.emitsPTX() {
+		b.output = o.PTX
+		return nil
+	}
+	text, err := o.PTX.Read()
+	if err != nil {
+		return err
+	}
+	arguments := b.plan.Assemble
+	if bytes.Contains(text, []byte("\n\t.loc\t")) && !slices.Contains(arguments, "-g") {
+		arguments = append(slices.Clip(arguments), "-lineinfo")
+	}
+	b.whole = len(b.plan.IR) == 0 && b.plan.Mode == plan.Whole && (!o.Relocatable || b.options.ForceWhole)
+	b.say("%s", whyMerge(b, o))
+	if b.whole {
+		b.optimized = b.assemble(&assembly{ptx: o.PTX, arguments: arguments}, func(a *assembly) {
+			b.output = a.cubin
+		})
+		return nil
+	}
+	b.optimized = b.assemble(&assembly{ptx: o.PTX, arguments: relocatable(arguments)}, nil)
+	b.engineDone()
+	return nil
+}
+
+// bitcodeModules are the plan's, each a file of its own.
+func (l *linker) bitcodeModules() []engine.Module {
+	var modules []engine.Module
+	for _, piece := range l.plan.Bitcode {
+		for i := range piece.Module.Bitcode {
+			load := func() ([]byte, error) {
+				files, err := piece.Module.BitcodeFiles()
+				if err != nil {
+					return nil, err
+				}
+				if i >= len(files) {
+					return nil, fmt.Errorf("%s: %w", piece.Object.Origin, object.ErrChanged)
+				}
+				return files[i], nil
+			}
+			modules = append(modules, engine.Module{Origin: piece.Object.Origin.String(), Content: action.Content{Load: load}})
+		}
+	}
+	return modules
+}
+
+// bitcodeWith names the objects whose bitcode defines a symbol, or refers to it.
+func (l *linker) bitcodeWith(symbol string, defined bool) []string {
+	var who []string
+	for _, piece := range l.plan.Bitcode {
+		has := func(m bitcode.Module) bool {
+			return slices.ContainsFunc(m.Symbols, func(y bitcode.Symbol) bool { return y.Name == symbol && y.Defined == defined })
+		}
+		if slices.ContainsFunc(piece.Module.Bitcode, has) {
+			who = append(who, piece.Object.Origin.String())
+		}
+	}
+	return who
+}
+
+// llvmFolder is where --verbose-keep puts what LLVM had and made.
+const llvmFolder = "llvm"
+
+// keepBitcode keeps LLVM's action: its files, and the command that does it again.
+func (b *build) keepBitcode(k *keeper) {
+	if b.optimizing == nil {
+		return
+	}
+	for _, f := range b.optimizing.Inputs {
+		name := filepath.Join(llvmFolder, f.Name)
+		if f.Load == nil {
+			k.command("ln", "-sf", absolute(f.Path), name)
+		} else {
+			k.save(name, f.Content)
+		}
+	}
+	k.action(llvmFolder, b.optimizing)
+	text := filepath.Join(llvmFolder, engine.PTXFile)
+	if b.emitsPTX() {
+		k.save(text, b.output)
+	}
+	if b.optimized != nil {
+		k.save(text, b.optimized.ptx)
+		k.assembly(llvmFolder, b.optimized)
+	}
+}

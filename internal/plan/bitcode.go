@@ -1,0 +1,200 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/object"
+	"github.com/warpld/warpld/internal/object/arch"
+	"github.com/warpld/warpld/internal/object/bitcode"
+	"github.com/warpld/warpld/internal/options"
+)
+
+// LLVM is what is asked of LLVM for the bitcode of a link.
+type LLVM struct {
+	CPU      string // "sm_90"
+	Features string // "+ptx88"; empty: what LLVM takes for the CPU
+	Level    int    // of optimization, 0 to 3
+	// Closed says that no other code defines functions for the bitcode or calls its
+	// functions, so that only what the host can name must stay visible.
+	Closed bool
+	// Keep is what the host can name; nil: it is not known, so all kernels and
+	// variables stay.
+	Keep *Keep
+	// Libdevice says that the bitcode may need NVIDIA's library of mathematics.
+	Libdevice bool
+	// FTZ, PrecDiv, PrecSqrt and FMA overrule what the bitcode says; nil: they don't.
+	FTZ, PrecDiv, PrecSqrt, FMA *bool
+	// Options are for LLVM itself, in the form of its tools.
+	Options []string
+}
+
+// Keep lists patterns of names, in which "*" stands for any text.
+type Keep struct{ Kernels, Variables []string }
+
+// planBitcode decides what LLVM is asked for.
+func (p *Plan) planBitcode(in Input, chosen *choice) error {
+	o := in.Options
+	if o.EmitPTX && len(p.IR) > 0 {
+		return &message.Message{Severity: message.Fatal, ID: "two-ptx-texts", Origin: p.Bitcode[0].Object.Origin,
+			Text: "-emit-ptx cannot write one text for LTO-IR of nvcc and LLVM bitcode",
+			Hint: "link them apart from each other to see their PTX"}
+	}
+	if err := p.checkBitcode(in); err != nil {
+		return err
+	}
+	target := object.Arch{Number: o.Arch.Number, Suffix: o.Arch.Suffix}
+	p.LLVM = LLVM{CPU: target.String(), Features: p.ptxFeature(), Level: level(o),
+		Closed: !chosen.forcePartial, Libdevice: p.needsLibdevice(), Options: o.Own.LLVMOptions}
+	if lists := hostReferences(o, chosen); p.LLVM.Closed && hostInfo(o, chosen) && lists != nil {
+		p.LLVM.Keep = &Keep{Kernels: slices.Concat(lists["ek"], lists["ik"]),
+			Variables: slices.Concat(lists["ec"], lists["ic"], lists["eg"], lists["ig"])}
+		p.warnOfLostKernels(p.Bitcode, chosen)
+	}
+	p.takeNVVMOptions(o)
+	if len(p.IR) == 0 {
+		p.Engine, p.EngineReason = Bitcode, "the code is LLVM bitcode"
+	}
+	return nil
+}
+
+// checkBitcode refuses what LLVM would take without a word, or with words that name
+// neither the file nor the reason.
+func (p *Plan) checkBitcode(in Input) error {
+	o := in.Options
+	target := object.Target{Arch: object.Arch{Number: o.Arch.Number, Suffix: o.Arch.Suffix}, LTO: true, Toolkit: in.Release.Number()}
+	var ftz *Piece
+	for i := range p.Bitcode {
+		piece := &p.Bitcode[i]
+		for j := range piece.Module.Bitcode {
+			m := &piece.Module.Bitcode[j]
+			if err := checkProducer(piece, m, in.LLVM); err != nil {
+				return err
+			}
+			for _, cpu := range m.CPUs {
+				if a, ok := arch.Parse(cpu); !ok || !target.Accepts(object.LLVM, a) {
+					return wrongCPU(o, piece, cpu)
+				}
+			}
+		}
+		if _, given := piece.flushes(); given {
+			if ftz == nil {
+				ftz = piece
+			}
+			if err := sameFlushing(ftz, piece); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkProducer refuses bitcode that the libLLVM at hand cannot read: formats are
+// read by later versions only.
+func checkProducer(piece *Piece, m *bitcode.Module, llvm int) error {
+	fatal := &message.Message{Severity: message.Fatal, ID: "bitcode-newer", Origin: piece.Object.Origin,
+		Hint: "--warpld-llvm=PATH names another libLLVM; or compile with the version that is there"}
+	switch {
+	case m.Epoch != 0:
+		fatal.Text = fmt.Sprintf("the bitcode in '%s' is of epoch %d, which LLVM %d does not read", piece.Object.Origin, m.Epoch, llvm)
+	case m.Major() > llvm:
+		fatal.Text = fmt.Sprintf("the bitcode in '%s' was made by '%s', which LLVM %d does not read", piece.Object.Origin, m.Producer, llvm)
+	default:
+		return nil
+	}
+	return fatal
+}
+
+// wrongCPU is for functions that LLVM would link, and inline, whatever they are for.
+func wrongCPU(o *options.Options, piece *Piece, cpu string) error {
+	return &message.Message{Severity: message.Fatal, ID: "bitcode-arch", Origin: piece.Object.Origin,
+		Text: fmt.Sprintf("the bitcode in '%s' is for '%s' and cannot be linked for '%s'", piece.Object.Origin, cpu, o.Arch),
+		Hint: "compile it for " + o.Arch.String()}
+}
+
+// flushes says whether the code was compiled to flush denormal numbers to zero.
+func (piece *Piece) flushes() (value uint64, given bool) {
+	for i := range piece.Module.Bitcode {
+		if value, given = piece.Module.Bitcode[i].Flags["nvvm-reflect-ftz"]; given {
+			return value, given
+		}
+	}
+	return 0, false
+}
+
+// sameFlushing complains of two pieces as nvlink does where its compilers disagree.
+func sameFlushing(a, b *Piece) error {
+	first, _ := a.flushes()
+	second, _ := b.flushes()
+	if first == second {
+		return nil
+	}
+	return &message.Message{Severity: message.Fatal, ID: "option-conflict",
+		Text:  "Cicc option values for '-ftz' do not match",
+		Notes: []string{fmt.Sprintf("with -ftz=%d: %s", first, a.Object.Origin), fmt.Sprintf("with -ftz=%d: %s", second, b.Object.Origin)},
+		Hint:  "compile all objects with or without clang's -fcuda-flush-denormals-to-zero"}
+}
+
+// ptxFeature is the latest version of PTX that a module was compiled for.
+func (p *Plan) ptxFeature() string {
+	best, feature := 0, ""
+	for _, piece := range p.Bitcode {
+		for i := range piece.Module.Bitcode {
+			for _, word := range piece.Module.Bitcode[i].Features {
+				digits, ok := strings.CutPrefix(word, "+ptx")
+				if n, err := strconv.Atoi(digits); ok && err == nil && n > best {
+					best, feature = n, word
+				}
+			}
+		}
+	}
+	return feature
+}
+
+// needsLibdevice says whether a module refers to a function that is called as those
+// of libdevice are.
+func (p *Plan) needsLibdevice() bool {
+	return slices.ContainsFunc(p.Bitcode, func(piece Piece) bool {
+		return slices.ContainsFunc(piece.Module.Bitcode, func(m bitcode.Module) bool {
+			return slices.ContainsFunc(m.Symbols, func(y bitcode.Symbol) bool {
+				return !y.Defined && y.Kind == bitcode.Function && strings.HasPrefix(y.Name, "__nv_")
+			})
+		})
+	})
+}
+
+// level is LLVM's for the trade that -Ofast-compile asks for.
+func level(o *options.Options) int {
+	switch {
+	case o.Debug:
+		return 0
+	case o.FastCompile == "min":
+		return 2
+	case o.FastCompile == "mid" || o.FastCompile == "max":
+		return 1
+	}
+	return 3
+}
+
+// takeNVVMOptions takes the options of -Xnvvm that have a meaning for LLVM too. What
+// remains is spoken of, unless there is LTO-IR that it may be for.
+func (p *Plan) takeNVVMOptions(o *options.Options) {
+	switches := map[string]**bool{"-ftz": &p.LLVM.FTZ, "-prec-div": &p.LLVM.PrecDiv, "-prec-sqrt": &p.LLVM.PrecSqrt, "-fma": &p.LLVM.FMA}
+	for _, token := range o.Xnvvm {
+		name, value, _ := strings.Cut(token, "=")
+		on := value == "1"
+		switch place := switches[name]; {
+		case place != nil && (on || value == "0"):
+			*place = &on
+		case name == "-opt" && len(value) == 1 && value >= "0" && value <= "3":
+			p.LLVM.Level = int(value[0] - '0')
+		case len(p.IR) == 0:
+			p.Messages = append(p.Messages, &message.Message{Severity: message.Warning, Extra: true, ID: "nvvm-option-unused",
+				Text: fmt.Sprintf("-Xnvvm '%s' has no meaning for LLVM bitcode", token),
+				Hint: "--warpld-llvm-options gives options to LLVM"})
+		}
+	}
+}
