@@ -46,9 +46,13 @@ func (p *Plan) planBitcode(in Input, chosen *choice) error {
 	if err := p.checkBitcode(in); err != nil {
 		return err
 	}
+	ftz, err := p.agreeOnFlushing()
+	if err != nil {
+		return err
+	}
 	target := object.Arch{Number: o.Arch.Number, Suffix: o.Arch.Suffix}
 	p.LLVM = LLVM{CPU: target.String(), Features: p.ptxFeature(), Level: level(o),
-		Closed: !chosen.forcePartial, Libdevice: p.needsLibdevice(), Options: o.Own.LLVMOptions}
+		Closed: !chosen.forcePartial, Libdevice: p.needsLibdevice(), FTZ: ftz, Options: o.Own.LLVMOptions}
 	if lists := hostReferences(o, chosen); p.LLVM.Closed && hostInfo(o, chosen) && lists != nil {
 		p.LLVM.Keep = &Keep{Kernels: slices.Concat(lists["ek"], lists["ik"]),
 			Variables: slices.Concat(lists["ec"], lists["ic"], lists["eg"], lists["ig"])}
@@ -66,7 +70,6 @@ func (p *Plan) planBitcode(in Input, chosen *choice) error {
 func (p *Plan) checkBitcode(in Input) error {
 	o := in.Options
 	target := object.Target{Arch: object.Arch{Number: o.Arch.Number, Suffix: o.Arch.Suffix}, LTO: true, Toolkit: in.Release.Number()}
-	var ftz *Piece
 	for i := range p.Bitcode {
 		piece := &p.Bitcode[i]
 		for j := range piece.Module.Bitcode {
@@ -78,14 +81,6 @@ func (p *Plan) checkBitcode(in Input) error {
 				if a, ok := arch.Parse(cpu); !ok || !target.Accepts(object.LLVM, a) {
 					return wrongCPU(o, piece, cpu)
 				}
-			}
-		}
-		if _, given := piece.flushes(); given {
-			if ftz == nil {
-				ftz = piece
-			}
-			if err := sameFlushing(ftz, piece); err != nil {
-				return err
 			}
 		}
 	}
@@ -125,17 +120,35 @@ func (piece *Piece) flushes() (value uint64, given bool) {
 	return 0, false
 }
 
-// sameFlushing complains of two pieces as nvlink does where its compilers disagree.
-func sameFlushing(a, b *Piece) error {
-	first, _ := a.flushes()
-	second, _ := b.flushes()
-	if first == second {
-		return nil
+// agreeOnFlushing says whether denormal numbers are flushed; nil: they are where the
+// code says so. nvlink's compilers may not disagree either.
+func (p *Plan) agreeOnFlushing() (*bool, error) {
+	var first *Piece
+	for i := range p.Bitcode {
+		piece := &p.Bitcode[i]
+		value, given := piece.flushes()
+		if !given {
+			continue
+		}
+		if first == nil {
+			first = piece
+		}
+		if was, _ := first.flushes(); was != value {
+			return nil, &message.Message{Severity: message.Fatal, ID: "option-conflict",
+				Text:  "Cicc option values for '-ftz' do not match",
+				Notes: []string{fmt.Sprintf("with -ftz=%d: %s", was, first.Object.Origin), fmt.Sprintf("with -ftz=%d: %s", value, piece.Object.Origin)},
+				Hint:  "compile all objects with or without clang's -fcuda-flush-denormals-to-zero"}
+		}
 	}
-	return &message.Message{Severity: message.Fatal, ID: "option-conflict",
-		Text:  "Cicc option values for '-ftz' do not match",
-		Notes: []string{fmt.Sprintf("with -ftz=%d: %s", first, a.Object.Origin), fmt.Sprintf("with -ftz=%d: %s", second, b.Object.Origin)},
-		Hint:  "compile all objects with or without clang's -fcuda-flush-denormals-to-zero"}
+	if first == nil {
+		return nil, nil
+	}
+	value, _ := first.flushes()
+	on := value == 1
+	if !on {
+		return nil, nil
+	}
+	return &on, nil
 }
 
 // ptxFeature is the latest version of PTX that a module was compiled for.

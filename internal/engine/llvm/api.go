@@ -106,8 +106,8 @@ type api struct {
 	before           func(builder uintptr, instruction value)
 	buildUnreachable func(builder uintptr) value
 	buildCall        func(builder uintptr, t typ, f value, args *value, count uint32, name string) value
-	buildMul         func(builder uintptr, a, b value, name string) value
-	buildAdd         func(builder uintptr, a, b value, name string) value
+	buildBinary      func(builder uintptr, opcode int32, a, b value, name string) value
+	opcode           func(instruction value) int32
 	functionType     func(result typ, parameters *typ, count uint32, variadic int32) typ
 	voidType         func(context) typ
 
@@ -158,7 +158,7 @@ func (a *api) table() map[string]any {
 		"GetNextInstruction": &a.nextInstruction, "InstructionEraseFromParent": &a.eraseInstruction, "CanValueUseFastMathFlags": &a.canBeFast,
 		"GetFastMathFlags": &a.fastFlags, "SetFastMathFlags": &a.setFastFlags, "AppendBasicBlockInContext": &a.appendBlock,
 		"CreateBuilderInContext": &a.newBuilder, "DisposeBuilder": &a.disposeBuilder, "PositionBuilderAtEnd": &a.atEnd, "PositionBuilderBefore": &a.before,
-		"BuildUnreachable": &a.buildUnreachable, "BuildCall2": &a.buildCall, "BuildFMul": &a.buildMul, "BuildFAdd": &a.buildAdd,
+		"BuildUnreachable": &a.buildUnreachable, "BuildCall2": &a.buildCall, "BuildBinOp": &a.buildBinary, "GetInstructionOpcode": &a.opcode,
 		"FunctionType": &a.functionType, "VoidTypeInContext": &a.voidType,
 		"AddAttributeAtIndex": &a.addAttribute, "CreateStringAttribute": &a.stringAttribute,
 
@@ -223,8 +223,25 @@ func (a *api) contents(b buffer) []byte {
 	return []byte(text(a.bufferStart(b), a.bufferSize(b)))
 }
 
-// options hands options to LLVM, which exits if it does not know one.
-func (a *api) options(list []string) {
+// The C interface forgets options that LLVM doesn't know. The function behind it,
+// which has another name in each version that has other parameters, says so and exits.
+const (
+	parse19 = "_ZN4llvm2cl23ParseCommandLineOptionsEiPKPKcNS_9StringRefEPNS_11raw_ostreamES2_b"
+	parse22 = "_ZN4llvm2cl23ParseCommandLineOptionsEiPKPKcNS_9StringRefEPNS_11raw_ostreamEPNS_3vfs10FileSystemES2_b"
+)
+
+// options hands options to LLVM.
+func (a *api) options(path string, list []string) {
 	engine.Stage("LLVMParseCommandLineOptions")
-	a.parseOption(int32(len(list)+1), clib.Strings(append([]string{"libLLVM"}, list...)), 0)
+	count, words := int32(len(list)+1), clib.Strings(append([]string{"libLLVM"}, list...))
+	var with19 func(count int32, words **byte, overview, size, errors, variable uintptr, dashes bool) bool
+	var with22 func(count int32, words **byte, overview, size, errors, files, variable uintptr, dashes bool) bool
+	switch {
+	case clib.Load(path, map[string]any{parse22: &with22}) == nil:
+		with22(count, words, 0, 0, 0, 0, 0, false)
+	case clib.Load(path, map[string]any{parse19: &with19}) == nil:
+		with19(count, words, 0, 0, 0, 0, false)
+	default:
+		a.parseOption(count, words, 0)
+	}
 }

@@ -48,7 +48,7 @@ func Compile(job *engine.Job) (*engine.Answer, []byte, error) {
 		return &engine.Answer{Call: "load", Module: -1, Error: err.Error()}, nil, nil
 	}
 	p := &program{api: lib, job: job.LLVM, answer: &engine.LLVMAnswer{}, hidden: map[value]string{}}
-	ptx, err := p.compile(job.Modules)
+	ptx, err := p.compile(job)
 	if f, ok := err.(*failure); ok {
 		return &engine.Answer{Call: f.call, Module: f.module, Error: f.text, LLVM: p.answer}, nil, nil
 	}
@@ -58,11 +58,11 @@ func Compile(job *engine.Job) (*engine.Answer, []byte, error) {
 	return &engine.Answer{Module: -1, Relocatable: engine.IsOpen(ptx), LLVM: p.answer}, ptx, nil
 }
 
-func (p *program) compile(files []string) ([]byte, error) {
-	if err := p.start(); err != nil {
+func (p *program) compile(job *engine.Job) ([]byte, error) {
+	if err := p.start(job.Library); err != nil {
 		return nil, err
 	}
-	for i, file := range files {
+	for i, file := range job.Modules {
 		m, err := p.read(file, i)
 		if err != nil {
 			return nil, err
@@ -92,11 +92,11 @@ func (p *program) compile(files []string) ([]byte, error) {
 }
 
 // start readies LLVM: options, the context with its handler, the target.
-func (p *program) start() error {
+func (p *program) start(library string) error {
 	var major, minor, patch uint32
 	p.getVersion(&major, &minor, &patch)
 	p.answer.Version = fmt.Sprintf("%d.%d.%d", major, minor, patch)
-	p.options(p.optionList())
+	p.options(library, p.optionList())
 	p.context = p.contextCreate()
 	p.setHandler(p.context, purego.NewCallback(p.hear), 0)
 	engine.Stage("LLVMCreateTargetMachine")

@@ -95,25 +95,44 @@ func (p *program) setFloatingPoint() {
 	}
 	if fma := p.job.FMA; fma != nil && !*fma {
 		p.splitFMA()
-		p.eachInstruction(func(v value) {
-			const contract = 1 << 5
-			if p.canBeFast(v) != 0 && p.fastFlags(v)&contract != 0 {
-				p.setFastFlags(v, p.fastFlags(v)&^contract)
-			}
-		})
+		p.forbidContraction()
 	}
 }
 
-func (p *program) eachInstruction(do func(value)) {
+// Numbers of instructions in llvm-c/Core.h.
+const (
+	opcodeAdd      = 9
+	opcodeSubtract = 11
+	opcodeMultiply = 13
+)
+
+// forbidContraction makes anew the sums that may become one instruction with the
+// product in them, because permissions can't be taken back.
+func (p *program) forbidContraction() {
+	const contract = 1 << 5
+	var sums []value
 	for _, f := range p.functions() {
 		if p.isDeclaration(f) != 0 {
 			continue // it has no blocks
 		}
 		for block := p.firstBlock(f); block != 0; block = p.nextBlock(block) {
 			for v := p.firstInstruction(block); v != 0; v = p.nextInstruction(v) {
-				do(v)
+				if code := p.opcode(v); (code == opcodeAdd || code == opcodeSubtract) && p.fastFlags(v)&contract != 0 {
+					sums = append(sums, v)
+				}
 			}
 		}
+	}
+	b := p.newBuilder(p.context)
+	defer p.disposeBuilder(b)
+	for _, sum := range sums {
+		p.before(b, sum)
+		again := p.buildBinary(b, p.opcode(sum), p.operand(sum, 0), p.operand(sum, 1), "")
+		if p.canBeFast(again) != 0 { // else it was folded into a constant
+			p.setFastFlags(again, p.fastFlags(sum)&^contract)
+		}
+		p.replaceUses(sum, again)
+		p.eraseInstruction(sum)
 	}
 }
 
@@ -123,13 +142,13 @@ func (p *program) splitFMA() {
 		if !strings.HasPrefix(p.name(f), "llvm.fmuladd.") {
 			continue
 		}
+		b := p.newBuilder(p.context)
 		for _, call := range p.callsOf(f) {
-			b := p.newBuilder(p.context)
 			p.before(b, call)
-			product := p.buildMul(b, p.operand(call, 0), p.operand(call, 1), "")
-			p.replaceUses(call, p.buildAdd(b, product, p.operand(call, 2), ""))
+			product := p.buildBinary(b, opcodeMultiply, p.operand(call, 0), p.operand(call, 1), "")
+			p.replaceUses(call, p.buildBinary(b, opcodeAdd, product, p.operand(call, 2), ""))
 			p.eraseInstruction(call)
-			p.disposeBuilder(b)
 		}
+		p.disposeBuilder(b)
 	}
 }

@@ -1,0 +1,461 @@
+//go:build realtools
+
+// Package clang links what clang compiles, with the real clang and libLLVM. Tests
+// are named after the checks that the engine has to pass.
+package clang
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/warpld/warpld/internal/object/elf64"
+	"github.com/warpld/warpld/internal/object/objecttest"
+	"github.com/warpld/warpld/test/kit"
+)
+
+const (
+	clang22 = "clang++-22"
+	clang19 = "clang++-19"
+	arch    = "sm_90"
+)
+
+// toolkit is the one that clang compiles against and that assembles.
+func toolkit(tb testing.TB) kit.Toolkit {
+	tb.Helper()
+	found, err := toolkits()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return found[0]
+}
+
+var toolkits = sync.OnceValues(kit.FindToolkits)
+
+// compiled are the results of compile, and work is where they are.
+var (
+	compiled = map[string]string{}
+	work     string
+)
+
+func TestMain(m *testing.M) {
+	var err error
+	if work, err = os.MkdirTemp("", "warpld-clang-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	os.RemoveAll(work)
+	os.Exit(code)
+}
+
+// compile compiles a source of testdata, once, and gives the path of the result.
+func compile(tb testing.TB, compiler, source, output string, flags ...string) string {
+	tb.Helper()
+	key := fmt.Sprint(compiler, source, output, flags)
+	if path := compiled[key]; path != "" {
+		return path
+	}
+	dir, err := os.MkdirTemp(work, "")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	// Headers that clang asks for and that toolkits of today lack.
+	for _, header := range []string{"curand_mtgp32_kernel.h", "texture_fetch_functions.h", "surface_functions.h"} {
+		if err := os.WriteFile(filepath.Join(dir, header), nil, 0o666); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	path := filepath.Join(dir, output)
+	args := append([]string{"-x", "cuda", "--cuda-path=" + toolkit(tb).Root, "-isystem", dir, "-fgpu-rdc", "-O2", "-w", "-Wno-unknown-cuda-version",
+		"-c", filepath.Join("testdata", source), "-o", path}, flags...)
+	if !strings.Contains(strings.Join(flags, " "), "--cuda-gpu-arch") {
+		args = append(args, "--cuda-gpu-arch="+arch)
+	}
+	run(tb, compiler, args...)
+	compiled[key] = path
+	return path
+}
+
+func run(tb testing.TB, program string, args ...string) string {
+	tb.Helper()
+	out, err := exec.Command(program, args...).CombinedOutput()
+	if err != nil {
+		tb.Fatalf("%s %q: %v\n%s", program, args, err, out)
+	}
+	return string(out)
+}
+
+// bitcode are the flags for bitcode by itself.
+func bitcode(flags ...string) []string {
+	return append([]string{"--cuda-device-only", "-foffload-lto", "-fwhole-program-vtables"}, flags...)
+}
+
+// sample compiles the three modules of the main example.
+func sample(tb testing.TB, extension string, flags ...string) []string {
+	var files []string
+	for _, name := range []string{"a", "b", "c"} {
+		files = append(files, compile(tb, clang22, name+".cu", name+extension, flags...))
+	}
+	return files
+}
+
+// link links and gives what the linker did.
+func link(tb testing.TB, inputs []string, args ...string) kit.Result {
+	tb.Helper()
+	job := kit.NewJob(tb, inputs, append([]string{"-dlto", "-arch=" + arch, "-o", "out"}, args...)...)
+	for _, input := range inputs {
+		job.Args = append(job.Args, filepath.Base(input))
+	}
+	result, err := kit.Warpld(tb, "--warpld-verbose --warpld-time-limit=100 --warpld-cuda="+toolkit(tb).Root).Run(job)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return result
+}
+
+// mustLink gives the output.
+func mustLink(tb testing.TB, inputs []string, args ...string) []byte {
+	tb.Helper()
+	r := link(tb, inputs, args...)
+	if r.Exit != 0 {
+		tb.Fatalf("exit %d\n%s", r.Exit, r.Stderr)
+	}
+	return r.Files["out"]
+}
+
+// refused holds the message of a link that must fail against what it must say.
+func refused(tb testing.TB, want string, inputs []string, args ...string) {
+	tb.Helper()
+	r := link(tb, inputs, args...)
+	if r.Exit != 1 || !strings.Contains(r.Stderr, want) || len(r.Files) != 0 {
+		tb.Errorf("exit %d, %d files, want %q\n%s", r.Exit, len(r.Files), want, r.Stderr)
+	}
+}
+
+// traces are the lines about what was removed.
+func traces(stderr string) (lines []string) {
+	for line := range strings.Lines(stderr) {
+		if at := strings.Index(line, "no reference to "); at >= 0 {
+			lines = append(lines, strings.TrimSpace(line[at+len("no reference to "):]))
+		}
+	}
+	return lines
+}
+
+var (
+	functionLine = regexp.MustCompile(`Function : (\S+)`)
+	codeLine     = regexp.MustCompile(`^\s+/\*[0-9a-f]{4,}\*/\s+(.*)`)
+)
+
+// instructions counts those of each kernel, but for NOPs.
+func instructions(tb testing.TB, cubin []byte) map[string]int {
+	tb.Helper()
+	path := filepath.Join(tb.TempDir(), "x.cubin")
+	if err := os.WriteFile(path, cubin, 0o666); err != nil {
+		tb.Fatal(err)
+	}
+	counts, function := map[string]int{}, ""
+	for line := range strings.Lines(run(tb, toolkit(tb).Tool("cuobjdump"), "-sass", path)) {
+		if part := functionLine.FindStringSubmatch(line); part != nil {
+			function = part[1]
+		} else if part := codeLine.FindStringSubmatch(line); part != nil && !strings.HasPrefix(part[1], "NOP") {
+			counts[function]++
+		}
+	}
+	return counts
+}
+
+// symbols gives the names of a cubin's symbols and the sizes of its sections.
+func symbols(tb testing.TB, cubin []byte) (names map[string]bool, sections map[string]uint64) {
+	tb.Helper()
+	f, err := elf64.Open(bytes.NewReader(cubin), int64(len(cubin)))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	names, sections = map[string]bool{}, map[string]uint64{}
+	for i := range f.Sections {
+		sections[f.Sections[i].Name] = f.Sections[i].Size
+	}
+	table, err := f.Symbols(f.Section(".symtab"), 1<<28)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, y := range table.All() {
+		names[y.Name] = true
+	}
+	return names, sections
+}
+
+// Check 1: full LTO of the example.
+func Test01FullLTO(t *testing.T) {
+	out := mustLink(t, sample(t, ".bc", bitcode()...), "-kernels-used=kern_live", "-variables-used=host_only_global")
+	counts := instructions(t, out)
+	if len(counts) != 2 || counts["kern_live"] == 0 || counts["kern_live"] > 42 || counts["kern_live2"] == 0 {
+		t.Errorf("instructions: %v", counts)
+	}
+	names, _ := symbols(t, out)
+	if names["dead_global"] || names["dead_const"] || !names["host_only_global"] {
+		t.Errorf("symbols: %v", names)
+	}
+	t.Logf("instructions: %v", counts)
+}
+
+// Check 3, of full LTO: local symbols with the same names, shared memory, aliases and
+// weak functions. 1,024 bytes of shared memory are the system's.
+func Test03LocalsSharedAliases(t *testing.T) {
+	pair := func(name string) []string {
+		return []string{compile(t, clang22, name+"_p.cu", "p.bc", bitcode()...), compile(t, clang22, name+"_q.cu", "q.bc", bitcode()...)}
+	}
+	if counts := instructions(t, mustLink(t, pair("local"))); len(counts) != 3 {
+		t.Errorf("kernels: %v", counts)
+	}
+	_, sections := symbols(t, mustLink(t, pair("shared")))
+	for _, kernel := range []string{"kp", "kp2", "kq"} {
+		if size := sections[".nv.shared."+kernel]; size != 1024+128 {
+			t.Errorf("%s has %d bytes of shared memory", kernel, size)
+		}
+	}
+	relocatable := mustLink(t, pair("shared"), "-r")
+	if names, _ := symbols(t, relocatable); !names["red"] || !names["wk"] {
+		t.Errorf("a result that can be linked again lacks functions: %v", names)
+	}
+}
+
+// Check 5: what is removed, and that it is said.
+func Test05Removal(t *testing.T) {
+	files := sample(t, ".bc", bitcode()...)
+	everything := []string{"kern_dead", "kern_dead2", "kern_live", "kern_live2"}
+	kernels := func(r kit.Result) []string {
+		if r.Exit != 0 {
+			t.Fatalf("exit %d\n%s", r.Exit, r.Stderr)
+		}
+		var names []string
+		counts := instructions(t, r.Files["out"])
+		for _, name := range everything {
+			if counts[name] > 0 {
+				names = append(names, name)
+			}
+		}
+		return names
+	}
+	for _, test := range []struct {
+		args           []string
+		kernels, trace []string
+	}{
+		{nil, everything, nil},
+		{[]string{"-kernels-used=kern_live"}, everything[2:],
+			[]string{"kernel kern_dead", "kernel kern_dead2", "variable dead_const", "variable dead_global", "variable host_only_global"}},
+		{[]string{"-kernels-used=n_dead2,n_live2", "-variables-used=only"}, []string{"kern_dead2", "kern_live2"},
+			[]string{"kernel kern_dead", "kernel kern_live", "variable coef", "variable counter"}},
+	} {
+		r := link(t, files, test.args...)
+		if diff := cmp.Diff(test.kernels, kernels(r)); diff != "" {
+			t.Errorf("%q: kernels\n%s", test.args, diff)
+		}
+		if diff := cmp.Diff(test.trace, traces(r.Stderr)); diff != "" {
+			t.Errorf("%q: traces\n%s", test.args, diff)
+		}
+		if names, _ := symbols(t, r.Files["out"]); test.args == nil && !(names["dead_global"] && names["dead_const"] && names["host_only_global"]) {
+			t.Errorf("a variable is missing though nothing is known of the host: %v", names)
+		}
+	}
+}
+
+// Check 7: versions and architectures.
+func Test07Versions(t *testing.T) {
+	future := filepath.Join(t.TempDir(), "future.bc")
+	if err := os.WriteFile(future, objecttest.Bitcode(objecttest.BitcodeFile{Producer: "LLVM99.0.1"}), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, "the bitcode in 'future.bc' was made by 'LLVM99.0.1'", []string{future})
+	new := sample(t, ".bc", bitcode()...)
+	refused(t, "the bitcode in 'a.bc' was made by 'LLVM22.", new, "--warpld-llvm=19")
+	old := compile(t, clang19, "b.cu", "b.bc", "--cuda-device-only", "-emit-llvm")
+	if counts := instructions(t, mustLink(t, []string{new[0], old, new[2]}, "-kernels-used=kern_live")); len(counts) != 2 {
+		t.Errorf("with bitcode of LLVM 19: %v", counts)
+	}
+	if counts := instructions(t, mustLink(t, []string{old}, "--warpld-llvm=19", "-force-partial-lto", "-r")); counts["kern_dead2"] == 0 {
+		t.Errorf("LLVM 19 on its own bitcode: %v", counts)
+	}
+	special := compile(t, clang22, "special.cu", "special.bc", append(bitcode(), "--cuda-gpu-arch=sm_100a")...)
+	refused(t, "the bitcode in 'special.bc' is for 'sm_100a' and cannot be linked for 'sm_90'", append(new, special))
+	object := compile(t, clang22, "special.cu", "special.o", "-foffload-lto", "--cuda-gpu-arch=sm_100a")
+	refused(t, "Input file 'special.o' arch does not match target 'sm_90'", append(new, object))
+}
+
+var arithmetic = regexp.MustCompile(`\b(sqrt|div|fma|mul)\.[a-z.]*f32`)
+
+// Check 8: floating point, as it is by itself and as the link wants it.
+func Test08FloatingPoint(t *testing.T) {
+	plain := compile(t, clang22, "fp.cu", "fp.bc", bitcode("-nogpulib")...)
+	flushing := compile(t, clang22, "fp.cu", "fp.bc", bitcode("-nogpulib", "-fcuda-flush-denormals-to-zero")...)
+	for _, test := range []struct{ file, option, want string }{
+		{plain, "", "sqrt.rn.f32 sqrt.rn.f32 div.rn.f32 fma.rn.f32"},
+		{plain, "-ftz=1", "sqrt.rn.ftz.f32 sqrt.rn.ftz.f32 div.rn.ftz.f32 fma.rn.ftz.f32"},
+		{plain, "-prec-sqrt=0", "sqrt.approx.f32 sqrt.approx.f32 div.rn.f32 fma.rn.f32"},
+		{plain, "-prec-div=0", "sqrt.rn.f32 sqrt.rn.f32 div.full.f32 fma.rn.f32"},
+		{plain, "-fma=0", "sqrt.rn.f32 sqrt.rn.f32 div.rn.f32 mul.f32"},
+		{flushing, "", "sqrt.rn.ftz.f32 sqrt.rn.ftz.f32 div.rn.ftz.f32 fma.rn.ftz.f32"},
+		{flushing, "-ftz=0", "sqrt.rn.f32 sqrt.rn.f32 div.rn.f32 fma.rn.f32"},
+	} {
+		args := []string{"-emit-ptx"}
+		if test.option != "" {
+			args = append(args, "-Xnvvm="+test.option)
+		}
+		got := strings.Join(arithmetic.FindAllString(string(mustLink(t, []string{test.file}, args...)), -1), " ")
+		if sortedWords(got) != sortedWords(test.want) {
+			t.Errorf("%q: %s, want %s", test.option, got, test.want)
+		}
+	}
+	other := compile(t, clang22, "calls.cu", "calls.bc", bitcode("-fcuda-flush-denormals-to-zero")...)
+	refused(t, "Cicc option values for '-ftz' do not match", []string{plain, other})
+}
+
+// Check 9: the same inputs give the same bytes.
+func Test09Deterministic(t *testing.T) {
+	files := sample(t, ".bc", bitcode()...)
+	if !bytes.Equal(mustLink(t, files), mustLink(t, files)) {
+		t.Error("two links of the same inputs differ")
+	}
+}
+
+// Check 10: clang's objects, archives of them, bitcode that is called an object, and
+// what the host registers in them.
+func Test10Objects(t *testing.T) {
+	objects := sample(t, ".o", "-foffload-lto", "-fwhole-program-vtables")
+	want := instructions(t, mustLink(t, objects))
+	if len(want) != 4 {
+		t.Errorf("the host registers all kernels, but there are %v", want)
+	}
+	archive := filepath.Join(t.TempDir(), "lib.a")
+	run(t, "ar", append([]string{"rc", archive}, objects...)...)
+	if diff := cmp.Diff(want, instructions(t, mustLink(t, []string{archive}))); diff != "" {
+		t.Errorf("from an archive:\n%s", diff)
+	}
+	joined := filepath.Join(t.TempDir(), "joined.o")
+	run(t, "ld", append([]string{"-r", "-o", joined}, objects...)...)
+	if diff := cmp.Diff(want, instructions(t, mustLink(t, []string{joined}))); diff != "" {
+		t.Errorf("after ld -r:\n%s", diff)
+	}
+	bare := sample(t, ".o", bitcode()...)
+	r := link(t, []string{objects[0], bare[1], objects[2]})
+	if r.Exit != 0 || !strings.Contains(strings.Join(traces(r.Stderr), ","), "kernel kern_dead2") || !strings.Contains(r.Stderr, "kernels of 'b.o' are removed") {
+		t.Errorf("no host code names the kernels of b.o: exit %d\n%s", r.Exit, r.Stderr)
+	}
+	split := sample(t, ".bc", "--cuda-device-only", "-foffload-lto=thin", "-fwhole-program-vtables")
+	if diff := cmp.Diff(want, instructions(t, mustLink(t, split))); diff != "" {
+		t.Errorf("modules that clang has split:\n%s", diff)
+	}
+}
+
+func sortedWords(s string) string {
+	words := strings.Fields(s)
+	counts := map[string]int{}
+	for _, w := range words {
+		counts[w]++
+	}
+	return fmt.Sprint(counts) // maps print in order
+}
+
+// TestUndefined: a missing function is named with the object that needs it.
+func TestUndefined(t *testing.T) {
+	calls := compile(t, clang22, "calls.cu", "calls.bc", bitcode()...)
+	r := link(t, []string{calls})
+	if r.Exit != 255 || !strings.Contains(r.Stderr, "Undefined reference to 'scale' in 'llvm.cubin'") || !strings.Contains(r.Stderr, "referred to by calls.bc") {
+		t.Errorf("exit %d\n%s", r.Exit, r.Stderr)
+	}
+	twice := compile(t, clang22, "calls.cu", "again.bc", bitcode()...)
+	r = link(t, []string{calls, twice})
+	if r.Exit != 1 || !strings.Contains(r.Stderr, "symbol multiply defined") || !strings.Contains(r.Stderr, "defined in calls.bc, again.bc") {
+		t.Errorf("exit %d\n%s", r.Exit, r.Stderr)
+	}
+}
+
+// TestMixed links clang's bitcode with what nvcc compiled, as code, as PTX and as
+// LTO-IR, with calls in both directions, and with clang's own native code.
+func TestMixed(t *testing.T) {
+	calls := compile(t, clang22, "calls.cu", "calls.o", "-foffload-lto")
+	number := strings.TrimPrefix(arch, "sm_")
+	for kind, code := range map[string]string{"code": "sm_" + number, "PTX": "compute_" + number, "LTO-IR": "lto_" + number} {
+		back := filepath.Join(t.TempDir(), "back.o")
+		run(t, toolkit(t).Tool("nvcc"), "-dc", "-gencode", "arch=compute_"+number+",code="+code, filepath.Join("testdata", "back.cu"), "-o", back)
+		counts := instructions(t, mustLink(t, []string{calls, back}))
+		if counts["kcalls"] == 0 || counts["kback"] == 0 {
+			t.Errorf("with %s of nvcc: %v", kind, counts)
+		}
+	}
+	native := compile(t, clang22, "native.cu", "native.o")
+	if counts := instructions(t, mustLink(t, []string{calls, native})); counts["kcalls"] == 0 {
+		t.Errorf("with code of clang: %v", counts)
+	}
+}
+
+// TestLineInfo: line tables survive, and ptxas is told of them.
+func TestLineInfo(t *testing.T) {
+	lines := compile(t, clang22, "calls.cu", "calls.bc", bitcode("-gline-tables-only")...)
+	native := compile(t, clang22, "native.cu", "native.bc", bitcode("-gline-tables-only")...)
+	if _, sections := symbols(t, mustLink(t, []string{lines, native})); sections[".debug_line"] == 0 {
+		t.Errorf("sections: %v", sections)
+	}
+}
+
+// TestOptions: LLVM's own options reach it, and a wrong one is a message.
+func TestOptions(t *testing.T) {
+	files := sample(t, ".bc", bitcode()...)
+	without := mustLink(t, files, "-emit-ptx")
+	if bytes.Equal(without, mustLink(t, files, "-emit-ptx", "--warpld-llvm-options=-inline-threshold=100,-nvptx-prec-divf32=0")) {
+		t.Error("an option for LLVM made no difference")
+	}
+	refused(t, "--warpld-llvm-options has an option that this LLVM does not know", files, "--warpld-llvm-options=-no-such-option")
+	r := link(t, files, "-Xnvvm=-frobnicate")
+	if r.Exit != 0 || !strings.Contains(r.Stderr, "-Xnvvm '-frobnicate' has no meaning for LLVM bitcode") {
+		t.Errorf("exit %d\n%s", r.Exit, r.Stderr)
+	}
+}
+
+// TestKeep: the commands that --verbose-keep prints make the output anew.
+func TestKeep(t *testing.T) {
+	files := sample(t, ".bc", bitcode()...)
+	dir := t.TempDir()
+	exe := kit.Binary(t)
+	args := append([]string{"-dlto", "-arch=" + arch, "-o", filepath.Join(dir, "out.cubin"), "--verbose-keep", "--warpld-cache=off", "--warpld-cuda=" + toolkit(t).Root}, files...)
+	commands := run(t, exe, args...)
+	keep := filepath.Join(dir, "out.cubin.keep")
+	for _, made := range []string{"llvm/lto.ptx", "llvm/lto.cubin"} {
+		if err := os.Remove(filepath.Join(keep, made)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	script := exec.Command("sh", "-e", "-c", commands)
+	script.Dir = keep
+	if out, err := script.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s\n%s", err, commands, out)
+	}
+	first, err := os.ReadFile(filepath.Join(dir, "out.cubin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := os.ReadFile(filepath.Join(keep, "out.cubin"))
+	if err != nil || !bytes.Equal(first, again) {
+		t.Errorf("the commands made another output (%v)\n%s", err, commands)
+	}
+}
+
+// TestNvccLinksLeaveLLVMAlone: a link without bitcode works where no libLLVM is.
+func TestNvccLinksLeaveLLVMAlone(t *testing.T) {
+	back := filepath.Join(t.TempDir(), "native.o")
+	number := strings.TrimPrefix(arch, "sm_")
+	run(t, toolkit(t).Tool("nvcc"), "-dc", "-gencode", "arch=compute_"+number+",code=lto_"+number, filepath.Join("testdata", "native.cu"), "-o", back)
+	mustLink(t, []string{back}, "--warpld-llvm=/nonexistent")
+	files := sample(t, ".bc", bitcode()...)
+	refused(t, "cannot find libLLVM", files, "--warpld-llvm=/nonexistent")
+}
