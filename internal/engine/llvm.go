@@ -18,6 +18,9 @@ const libdeviceFile = "libdevice.bc"
 type LLVMJob struct {
 	plan.LLVM
 	Library string // libdevice's path; empty: it is not needed
+	// Prepare asks for bitcode of the only module that is ready for ThinLTO, but for
+	// its summary, instead of PTX.
+	Prepare bool `json:",omitempty"`
 }
 
 // An LLVMAnswer is what it says beyond the PTX.

@@ -35,15 +35,12 @@ func (l *linker) llvmMajor() int {
 func (b *build) compileBitcode() {
 	modules := b.bitcodeModules()
 	b.graph.Add(&action.Step{
-		Make: func() (_ *action.Action, err error) {
-			tools, libdevice := b.tools, ""
-			tools.Library = b.llvm.Path
-			if b.plan.LLVM.Libdevice {
-				if libdevice, err = b.toolkit.NeedLibdevice(); err != nil {
-					return nil, err
-				}
+		Make: func() (*action.Action, error) {
+			libdevice, err := b.libdevice()
+			if err != nil {
+				return nil, err
 			}
-			b.optimizing, err = engine.CompileBitcode(tools, modules, b.plan.LLVM, libdevice)
+			b.optimizing, err = engine.CompileBitcode(b.llvmTools(), modules, b.plan.LLVM, libdevice)
 			return b.optimizing, err
 		},
 		Done: func(r *action.Result) error {
@@ -60,7 +57,9 @@ func (b *build) compileBitcode() {
 
 // trace tells what LLVM removed and what it warned of.
 func (b *build) trace(answer *engine.LLVMAnswer) {
-	b.say("LLVM %s compiled the bitcode", answer.Version)
+	if answer.Version != "" {
+		b.say("LLVM %s has the bitcode", answer.Version)
+	}
 	for _, name := range answer.Kernels {
 		b.say("no reference to kernel %s", name)
 	}
@@ -83,21 +82,43 @@ func (b *build) optimizedBitcode(o *engine.Outcome) error {
 	if err != nil {
 		return err
 	}
-	arguments := b.plan.Assemble
-	if bytes.Contains(text, []byte("\n\t.loc\t")) && !slices.Contains(arguments, "-g") {
-		arguments = append(slices.Clip(arguments), "-lineinfo")
-	}
+	arguments := b.bitcodeArguments(text)
 	b.whole = len(b.plan.IR) == 0 && b.plan.Mode == plan.Whole && (!o.Relocatable || b.options.ForceWhole)
 	b.say("%s", whyMerge(b, o))
 	if b.whole {
-		b.optimized = b.assemble(&assembly{ptx: o.PTX, arguments: arguments}, func(a *assembly) {
+		b.optimized = []*assembly{b.assemble(&assembly{ptx: o.PTX, arguments: arguments}, func(a *assembly) {
 			b.output = a.cubin
-		})
+		})}
 		return nil
 	}
-	b.optimized = b.assemble(&assembly{ptx: o.PTX, arguments: relocatable(arguments)}, nil)
+	b.optimized = []*assembly{b.assemble(&assembly{ptx: o.PTX, arguments: relocatable(arguments)}, nil)}
 	b.engineDone()
 	return nil
+}
+
+// bitcodeArguments are ptxas's for LLVM's text. It keeps the line tables of a text
+// only if told to.
+func (l *linker) bitcodeArguments(text []byte) []string {
+	arguments := l.plan.Assemble
+	if bytes.Contains(text, []byte("\n\t.loc\t")) && !slices.Contains(arguments, "-g") {
+		arguments = append(slices.Clip(arguments), "-lineinfo")
+	}
+	return arguments
+}
+
+// libdevice is NVIDIA's library of mathematics, if the plan asks for it.
+func (l *linker) libdevice() (string, error) {
+	if !l.plan.LLVM.Libdevice {
+		return "", nil
+	}
+	return l.toolkit.NeedLibdevice()
+}
+
+// llvmTools are the tools with LLVM's library in the place of NVIDIA's.
+func (b *build) llvmTools() engine.Tools {
+	tools := b.tools
+	tools.Library = b.llvm.Path
+	return tools
 }
 
 // bitcodeModules are the plan's, each a file of its own.
@@ -140,6 +161,9 @@ const llvmFolder = "llvm"
 
 // keepBitcode keeps LLVM's action: its files, and the command that does it again.
 func (b *build) keepBitcode(k *keeper) {
+	if b.plan.Thin {
+		b.tell("of ThinLTO nothing is kept by --verbose-keep; --warpld-keep keeps the working directories of its actions")
+	}
 	if b.optimizing == nil {
 		return
 	}
@@ -156,8 +180,8 @@ func (b *build) keepBitcode(k *keeper) {
 	if b.emitsPTX() {
 		k.save(text, b.output)
 	}
-	if b.optimized != nil {
-		k.save(text, b.optimized.ptx)
-		k.assembly(llvmFolder, b.optimized)
+	for _, a := range b.optimized {
+		k.save(text, a.ptx)
+		k.assembly(llvmFolder, a)
 	}
 }

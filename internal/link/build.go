@@ -29,9 +29,9 @@ type build struct {
 	compileSaid []*message.Message
 	// vector is libnvvm's, of the last try.
 	vector []string
-	// optimizing is LLVM's action and optimized the assembly of what it gave.
+	// optimizing is LLVM's action, and optimized are the assemblies of what it gave.
 	optimizing *action.Action
-	optimized  *assembly
+	optimized  []*assembly
 	// engines counts those that are still at work.
 	engines int
 	// merging is the last action and parts are its inputs, if the link came to it.
@@ -72,7 +72,9 @@ func (l *linker) build(ctx context.Context, w *workshop) (*build, error) {
 		return nil, err
 	}
 	b.tools.PostLink = l.options.Own.VerboseKeep
-	b.start()
+	if err = b.start(); err != nil {
+		return nil, err
+	}
 	if err = b.graph.Run(ctx, l.watch(w.runner), w.jobs); err == nil {
 		b.reportSteps()
 		return b, nil
@@ -88,18 +90,22 @@ func (l *linker) build(ctx context.Context, w *workshop) (*build, error) {
 }
 
 // start adds the engines' steps, or the merge if there is nothing to optimize.
-func (b *build) start() {
+func (b *build) start() error {
 	if len(b.plan.IR) > 0 {
 		b.engines++
 		b.compile(b.plan.Compile, 1)
 	}
 	if len(b.plan.Bitcode) > 0 {
 		b.engines++
+		if b.plan.Thin {
+			return b.compileThin()
+		}
 		b.compileBitcode()
 	}
 	if b.engines == 0 {
 		b.merge()
 	}
+	return nil
 }
 
 // newBuild has the steps that do not depend on others.
@@ -287,8 +293,8 @@ func (b *build) reportSteps() {
 	for _, a := range b.shards {
 		b.reportAll(&a.said)
 	}
-	if b.optimized != nil {
-		b.reportAll(&b.optimized.said)
+	for _, a := range b.optimized {
+		b.reportAll(&a.said)
 	}
 }
 

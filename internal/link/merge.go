@@ -3,6 +3,7 @@ package link
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/warpld/warpld/internal/action"
 	"github.com/warpld/warpld/internal/merge"
@@ -17,10 +18,7 @@ import (
 
 // merge adds the last step of a link that is not a whole program for ptxas.
 func (b *build) merge() {
-	assemblies := append(append([]*assembly(nil), b.native...), b.shards...)
-	if b.optimized != nil {
-		assemblies = append(assemblies, b.optimized)
-	}
+	assemblies := slices.Concat(b.native, b.shards, b.optimized)
 	var after []*action.Step
 	for _, a := range assemblies {
 		after = append(after, a.step)
@@ -152,7 +150,7 @@ func (b *build) mergeParts() []part {
 		}
 		refs, shards, id := m.Refs, b.shards, "_lto"
 		if m.LLVM {
-			shards, id = []*assembly{b.optimized}, "_llvm"
+			shards, id = b.optimized, "_llvm"
 		}
 		for _, shard := range shards {
 			parts = append(parts, part{assembled: shard, Part: merge.Part{Origin: m.Origin().String(), Form: merge.Carried, ID: id, Refs: refs,

@@ -125,6 +125,7 @@ type Own struct {
 	// link; empty: not wanted.
 	Record, Trace string
 	LLVM          string // libLLVM's file, directory or version; empty: find one
+	LTO           string // "full" or "thin", for bitcode
 	// LLVMOptions are for LLVM itself, in the form of its tools.
 	LLVMOptions []string
 	// VerboseKeep keeps the intermediate files and prints the commands for them.

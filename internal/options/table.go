@@ -203,6 +203,9 @@ var table = []row{
 		help: "The libLLVM that compiles LLVM bitcode: the file, the directory of an LLVM, or a version such as 22. Without it the newest that is installed is taken."},
 	{long: "warpld-llvm-options", short: "warpld-llvm-options", group: own, field: func(o *Options) any { return &o.Own.LLVMOptions }, value: "options",
 		help: "Options for LLVM, when it compiles bitcode, in the form of its own tools: -inline-threshold=500."},
+	{long: "warpld-lto", short: "warpld-lto", group: own, field: func(o *Options) any { return &o.Own.LTO }, value: "full|thin",
+		allowed: []string{"full", "thin"}, initial: "full",
+		help: "How LLVM bitcode is optimized: all of it as one module, or each module by itself with what it needs of others (ThinLTO)."},
 	{long: "warpld-memory-limit", short: "warpld-memory-limit", group: own, field: func(o *Options) any { return &o.Own.MemoryLimit }, value: "megabytes",
 		help: "How much memory the library that compiles LTO-IR may take; 0 for as much as it likes. Without the option it is 2 GB, " +
 			"64 MB for each processor and a thousand times the size of the LTO-IR: much more than programs need."},

@@ -32,8 +32,23 @@ type LLVM struct {
 	Options []string
 }
 
-// Keep lists patterns of names, in which "*" stands for any text.
-type Keep struct{ Kernels, Variables []string }
+// OptionList is what LLVM's own options say about the precision of code.
+func (l *LLVM) OptionList() []string {
+	var list []string
+	add := func(is *bool, yes, no string) {
+		switch {
+		case is == nil:
+		case *is && yes != "":
+			list = append(list, yes)
+		case !*is:
+			list = append(list, no)
+		}
+	}
+	add(l.PrecDiv, "-nvptx-prec-divf32=2", "-nvptx-prec-divf32=1")
+	add(l.PrecSqrt, "-nvptx-prec-sqrtf32=1", "-nvptx-prec-sqrtf32=0")
+	add(l.FMA, "", "-nvptx-fma-level=0")
+	return list
+}
 
 // planBitcode decides what LLVM is asked for.
 func (p *Plan) planBitcode(in Input, chosen *choice) error {
@@ -59,6 +74,9 @@ func (p *Plan) planBitcode(in Input, chosen *choice) error {
 		p.warnOfLostKernels(p.Bitcode, chosen)
 	}
 	p.takeNVVMOptions(o)
+	if err := p.decideThin(o); err != nil {
+		return err
+	}
 	if len(p.IR) == 0 {
 		p.Engine, p.EngineReason = Bitcode, "the code is LLVM bitcode"
 	}

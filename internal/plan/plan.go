@@ -74,6 +74,8 @@ type Plan struct {
 	// Bitcode is the code that LLVM optimizes, and LLVM what is asked of it.
 	Bitcode []Piece
 	LLVM    LLVM
+	// Thin says that each module of it is compiled by itself.
+	Thin bool
 	// Agreed is the consensus of the compile options that the IR carries.
 	Agreed Agreed
 	Engine Engine

@@ -40,6 +40,26 @@ func FindLLVM(wanted string, env func(string) string) (*LLVM, error) {
 	return pickLLVM("system", files, version)
 }
 
+// Tool gives a program of the same LLVM: clang, opt, llvm-lto2.
+func (l *LLVM) Tool(name string) (string, error) {
+	version := strconv.Itoa(l.Major)
+	m := &message.Message{Severity: message.Fatal, ID: "llvm-tool", Text: fmt.Sprintf("cannot find %s of LLVM %s", name, version),
+		Hint: "ThinLTO needs LLVM's programs (Debian's packages llvm-" + version + " and clang-" + version + "); --warpld-lto=full does not"}
+	prefix := filepath.Dir(filepath.Dir(l.Path))
+	paths := []string{"/usr/lib/llvm-" + version + "/bin/" + name, filepath.Join(prefix, "bin", name+"-"+version), "/usr/bin/" + name + "-" + version}
+	if prefix != "/usr" { // whose programs may be of any version
+		paths = append(paths, filepath.Join(prefix, "bin", name))
+	}
+	for _, path := range paths {
+		err := checkTool(path)
+		if err == nil {
+			return path, nil
+		}
+		m.Notes = append(m.Notes, trial{place: l.From, path: path, why: reason(err)}.String())
+	}
+	return "", m
+}
+
 // llvmName matches libLLVM.so.22.1, libLLVM-19.so and the like.
 const llvmName = `libLLVM[.\-]*`
 

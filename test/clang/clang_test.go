@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -75,8 +76,11 @@ func compile(tb testing.TB, compiler, source, output string, flags ...string) st
 		}
 	}
 	path := filepath.Join(dir, output)
+	if !filepath.IsAbs(source) {
+		source = filepath.Join("testdata", source)
+	}
 	args := append([]string{"-x", "cuda", "--cuda-path=" + toolkit(tb).Root, "-isystem", dir, "-fgpu-rdc", "-O2", "-w", "-Wno-unknown-cuda-version",
-		"-c", filepath.Join("testdata", source), "-o", path}, flags...)
+		"-c", source, "-o", path}, flags...)
 	if !strings.Contains(strings.Join(flags, " "), "--cuda-gpu-arch") {
 		args = append(args, "--cuda-gpu-arch="+arch)
 	}
@@ -209,24 +213,106 @@ func Test01FullLTO(t *testing.T) {
 	t.Logf("instructions: %v", counts)
 }
 
-// Check 3, of full LTO: local symbols with the same names, shared memory, aliases and
+// thin are the flags for bitcode that goes with ThinLTO.
+func thin(flags ...string) []string {
+	return append([]string{"--cuda-device-only", "-foffload-lto=thin", "-fwhole-program-vtables", "-fno-split-lto-unit"}, flags...)
+}
+
+// Check 2, without LLVM's own distribution (DTLTO): ThinLTO as separate actions makes
+// the same PTX as in one process, but for the names.
+func Test02ThinLTO(t *testing.T) {
+	files := sample(t, ".bc", thin()...)
+	keep := t.TempDir()
+	out := mustLink(t, files, "--warpld-lto=thin", "-kernels-used=kern_live", "-variables-used=host_only_global", "--warpld-keep", "--warpld-temp-dir="+keep)
+	counts := instructions(t, out)
+	if counts["kern_live"] == 0 || counts["kern_live"] > 50 || counts["kern_live2"] == 0 || counts["kern_dead"] != 0 {
+		t.Errorf("instructions: %v", counts)
+	}
+	names, _ := symbols(t, out)
+	if names["dead_global"] || names["dead_const"] || !names["host_only_global"] {
+		t.Errorf("symbols: %v", names)
+	}
+	work, err := filepath.Glob(filepath.Join(keep, "*", "*-thin-link"))
+	if err != nil || len(work) != 1 {
+		t.Fatalf("%v, %v", work, err)
+	}
+	command := exec.Command("llvm-lto2-22", "run", "-filetype=asm", "-mcpu="+arch, "-mattr=+ptx88", "-O3", "-whole-program-visibility", "-o", "whole", "@resolutions")
+	command.Dir = work[0]
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	apart := texts(t, filepath.Join(filepath.Dir(work[0]), "*-compile-thin.out", "lto.ptx"))
+	if diff := cmp.Diff(texts(t, filepath.Join(work[0], "whole.[0-9]")), apart); diff != "" {
+		t.Errorf("PTX (-in one process +as actions):\n%s", diff)
+	}
+}
+
+// texts reads PTX files and gives what they have but for comments, sorted.
+func texts(tb testing.TB, pattern string) []string {
+	paths, err := filepath.Glob(pattern)
+	if err != nil || len(paths) == 0 {
+		tb.Fatalf("%s: %v", pattern, err)
+	}
+	var list []string
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		var code strings.Builder
+		for line := range strings.Lines(string(data)) {
+			line, _, _ = strings.Cut(line, "//")
+			if line = strings.TrimSpace(line); line != "" {
+				fmt.Fprintln(&code, line)
+			}
+		}
+		list = append(list, code.String())
+	}
+	slices.Sort(list)
+	return list
+}
+
+// Check 3: local symbols with the same names, shared memory, aliases and
 // weak functions. 1,024 bytes of shared memory are the system's.
 func Test03LocalsSharedAliases(t *testing.T) {
-	pair := func(name string) []string {
-		return []string{compile(t, clang22, name+"_p.cu", "p.bc", bitcode()...), compile(t, clang22, name+"_q.cu", "q.bc", bitcode()...)}
+	pair := func(name string, flags []string) []string {
+		return []string{compile(t, clang22, name+"_p.cu", "p.bc", flags...), compile(t, clang22, name+"_q.cu", "q.bc", flags...)}
 	}
-	if counts := instructions(t, mustLink(t, pair("local"))); len(counts) != 3 {
-		t.Errorf("kernels: %v", counts)
-	}
-	_, sections := symbols(t, mustLink(t, pair("shared")))
-	for _, kernel := range []string{"kp", "kp2", "kq"} {
-		if size := sections[".nv.shared."+kernel]; size != 1024+128 {
-			t.Errorf("%s has %d bytes of shared memory", kernel, size)
+	for lto, flags := range map[string][]string{"full": bitcode(), "thin": thin()} {
+		counts := instructions(t, mustLink(t, pair("local", flags), "--warpld-lto="+lto))
+		if counts["kp"] == 0 || counts["kq"] == 0 || counts["kind"] == 0 {
+			t.Errorf("%s: %v", lto, counts)
+		}
+		_, sections := symbols(t, mustLink(t, pair("shared", flags), "--warpld-lto="+lto))
+		for _, kernel := range []string{"kp", "kp2", "kq"} {
+			if size := sections[".nv.shared."+kernel]; size != 1024+128 {
+				t.Errorf("%s: %s has %d bytes of shared memory", lto, kernel, size)
+			}
 		}
 	}
-	relocatable := mustLink(t, pair("shared"), "-r")
+	relocatable := mustLink(t, pair("shared", bitcode()), "-r")
 	if names, _ := symbols(t, relocatable); !names["red"] || !names["wk"] {
 		t.Errorf("a result that can be linked again lacks functions: %v", names)
+	}
+}
+
+// Check 4: names that PTX does not have. Two modules have local functions of one name,
+// which both let others have.
+func Test04Names(t *testing.T) {
+	flags := map[string][]string{"full": bitcode(), "thin": thin(), "thin, prepared": thin("-nogpulib")}
+	for lto, flags := range flags {
+		lto, _, _ = strings.Cut(lto, ",")
+		names, _ := symbols(t, mustLink(t, sample(t, ".bc", flags...), "--warpld-lto="+lto))
+		for name := range names {
+			if strings.Contains(name, ".llvm.") {
+				t.Errorf("%s: %s", lto, name)
+			}
+		}
+	}
+	dotted := compile(t, clang22, "dotted.cu", "dotted.bc", bitcode()...)
+	text := string(mustLink(t, []string{dotted}, "-emit-ptx", "-force-partial-lto"))
+	if strings.Contains(text, "with.dots") || !strings.Contains(text, "with_$_dots") {
+		t.Errorf("names with dots:\n%s", text)
 	}
 }
 
@@ -364,6 +450,57 @@ func sortedWords(s string) string {
 		counts[w]++
 	}
 	return fmt.Sprint(counts) // maps print in order
+}
+
+// TestThinCache: after a change in one function only the modules that have it, or import
+// it, are compiled again.
+func TestThinCache(t *testing.T) {
+	const modules = 8
+	dir := t.TempDir()
+	cache := "WARPLD_CACHE_DIR=" + t.TempDir()
+	var files []string
+	for i := range modules {
+		path := filepath.Join(dir, fmt.Sprintf("m%d.cu", i))
+		if err := os.WriteFile(path, []byte(chain(i, modules, 1)), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, compile(t, clang22, path, fmt.Sprintf("m%d.bc", i), thin()...))
+	}
+	compiled := func(files []string) int {
+		job := kit.NewJob(t, files, append([]string{"-dlto", "-arch=" + arch, "-o", "out"}, baseNames(files)...)...)
+		linker := kit.Warpld(t, "--warpld-verbose --warpld-lto=thin --warpld-cuda="+toolkit(t).Root)
+		linker.Env = []string{strings.Replace(linker.Env[0], "--warpld-cache=off", "", 1), cache}
+		r, err := linker.Run(job)
+		if err != nil || r.Exit != 0 {
+			t.Fatalf("exit %d, %v\n%s", r.Exit, err, r.Stderr)
+		}
+		return strings.Count(r.Stderr, "compile-thin: /") - strings.Count(r.Stderr, "compile-thin: from the cache")
+	}
+	first, again := compiled(files), compiled(files)
+	if err := os.WriteFile(filepath.Join(dir, "changed.cu"), []byte(chain(3, modules, 2)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	files[3] = compile(t, clang22, filepath.Join(dir, "changed.cu"), "m3.bc", thin()...)
+	changed := compiled(files)
+	if first != modules || again != 0 || changed < 1 || changed > 3 {
+		t.Errorf("compiled %d at first, %d without a change, %d after a change in one of %d modules", first, again, changed, modules)
+	}
+}
+
+func baseNames(paths []string) (names []string) {
+	for _, path := range paths {
+		names = append(names, filepath.Base(path))
+	}
+	return names
+}
+
+// chain is a module with a kernel that calls into the next one.
+func chain(i, modules, factor int) string {
+	next := (i + 1) % modules
+	return fmt.Sprintf(`extern "C" __device__ float f%[2]d(float x);
+extern "C" __device__ float f%[1]d(float x) { return x * %[3]d.0f + %[1]d.0f; }
+extern "C" __global__ void k%[1]d(float* out) { out[threadIdx.x] = f%[2]d(out[threadIdx.x]); }
+`, i, next, factor)
 }
 
 // TestUndefined: a missing function is named with the object that needs it.

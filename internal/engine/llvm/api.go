@@ -42,6 +42,7 @@ type api struct {
 	parse        func(c context, b buffer, out *module) int32
 	newModule    func(name string, c context) module
 	link         func(into, from module) int32
+	write        func(m module) buffer
 	verify       func(m module, action int32, message *uintptr) int32
 	setLayout    func(m module, layout uintptr)
 	setTarget    func(m module, triple string)
@@ -137,7 +138,7 @@ func (a *api) table() map[string]any {
 		"GetDiagInfoDescription": &a.description, "GetDiagInfoSeverity": &a.severity,
 		"CreateMemoryBufferWithContentsOfFile": &a.readFile, "GetBufferStart": &a.bufferStart, "GetBufferSize": &a.bufferSize,
 		"ParseBitcodeInContext2": &a.parse, "ModuleCreateWithNameInContext": &a.newModule, "LinkModules2": &a.link,
-		"VerifyModule": &a.verify, "SetModuleDataLayout": &a.setLayout, "SetTarget": &a.setTarget,
+		"WriteBitcodeToMemoryBuffer": &a.write, "VerifyModule": &a.verify, "SetModuleDataLayout": &a.setLayout, "SetTarget": &a.setTarget,
 		"RunPasses": &a.runPasses, "CreatePassBuilderOptions": &a.passOptions, "GetErrorMessage": &a.errorMessage,
 		"GetTargetFromTriple": &a.findTarget, "CreateTargetMachine": &a.newMachine, "CreateTargetDataLayout": &a.machineData,
 		"TargetMachineEmitToMemoryBuffer": &a.emit,

@@ -32,7 +32,8 @@ type program struct {
 	// kernels are those that only metadata calls so, as LLVM did up to version 20.
 	kernels map[value]bool
 	// hidden are kernels and variables that the host can't name, with their names.
-	hidden map[value]string
+	hidden  map[value]string
+	bitcode []byte // of a module that is prepared for ThinLTO
 	// errors are what LLVM complained of since the last call was announced.
 	errors []string
 }
@@ -48,6 +49,9 @@ func Compile(job *engine.Job) (*engine.Answer, []byte, error) {
 		return &engine.Answer{Call: "load", Module: -1, Error: err.Error()}, nil, nil
 	}
 	p := &program{api: lib, job: job.LLVM, answer: &engine.LLVMAnswer{}, hidden: map[value]string{}}
+	if len(job.Modules) == 0 {
+		return nil, nil, fmt.Errorf("%s names no modules", engine.JobFile)
+	}
 	ptx, err := p.compile(job)
 	if f, ok := err.(*failure); ok {
 		return &engine.Answer{Call: f.call, Module: f.module, Error: f.text, LLVM: p.answer}, nil, nil
@@ -55,12 +59,15 @@ func Compile(job *engine.Job) (*engine.Answer, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return &engine.Answer{Module: -1, Relocatable: engine.IsOpen(ptx), LLVM: p.answer}, ptx, nil
+	return &engine.Answer{Module: -1, Relocatable: engine.IsOpen(ptx), Linked: p.bitcode, LLVM: p.answer}, ptx, nil
 }
 
 func (p *program) compile(job *engine.Job) ([]byte, error) {
 	if err := p.start(job.Library); err != nil {
 		return nil, err
+	}
+	if p.job.Prepare {
+		return nil, p.prepareAlone(job.Modules[0])
 	}
 	for i, file := range job.Modules {
 		m, err := p.read(file, i)
@@ -91,6 +98,31 @@ func (p *program) compile(job *engine.Job) ([]byte, error) {
 	return p.emitPTX()
 }
 
+// prepareAlone edits one module for ThinLTO: what hides symbols is left to the thin
+// link.
+func (p *program) prepareAlone(file string) (err error) {
+	if p.all, err = p.read(file, 0); err != nil {
+		return err
+	}
+	if err := p.addLibdevice(); err != nil {
+		return err
+	}
+	p.findKernels()
+	p.resolveReflection()
+	p.setFloatingPoint()
+	if p.job.Keep != nil {
+		p.filterCompilerUsed()
+	}
+	if err := p.run("globaldce"); err != nil { // above all, what is not needed of libdevice
+		return err
+	}
+	if err := p.check("after it was prepared"); err != nil {
+		return err
+	}
+	p.bitcode = p.contents(p.write(p.all))
+	return nil
+}
+
 // start readies LLVM: options, the context with its handler, the target.
 func (p *program) start(library string) error {
 	var major, minor, patch uint32
@@ -118,16 +150,7 @@ func (p *program) optionList() []string {
 	if p.job.Closed {
 		list = append(list, "-whole-program-visibility")
 	}
-	if on := p.job.PrecDiv; on != nil {
-		list = append(list, "-nvptx-prec-divf32="+pick(*on, "2", "1"))
-	}
-	if on := p.job.PrecSqrt; on != nil {
-		list = append(list, "-nvptx-prec-sqrtf32="+pick(*on, "1", "0"))
-	}
-	if on := p.job.FMA; on != nil && !*on {
-		list = append(list, "-nvptx-fma-level=0")
-	}
-	return append(list, p.job.Options...)
+	return append(append(list, p.job.OptionList()...), p.job.Options...)
 }
 
 func pick(on bool, yes, no string) string {

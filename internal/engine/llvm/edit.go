@@ -83,37 +83,11 @@ func (p *program) keeps(v value) bool {
 		return true
 	case p.isGlobalVariable(v) != 0:
 		space := p.addressSpace(p.typeOf(v))
-		return space != sharedMemory && (p.job.Keep == nil || matchesAny(p.job.Keep.Variables, name))
+		return space != sharedMemory && p.job.Keep.Variable(name)
 	case p.isKernel(v):
-		return p.job.Keep == nil || matchesAny(p.job.Keep.Kernels, name)
+		return p.job.Keep.Kernel(name)
 	}
 	return false
-}
-
-func matchesAny(patterns []string, name string) bool {
-	return slices.ContainsFunc(patterns, func(pattern string) bool { return matches(pattern, name) })
-}
-
-// matches says whether a name is as a pattern wants it; "*" in it is any text.
-func matches(pattern, name string) bool {
-	first, rest, wild := strings.Cut(pattern, "*")
-	if !wild {
-		return pattern == name
-	}
-	if !strings.HasPrefix(name, first) {
-		return false
-	}
-	name = name[len(first):]
-	parts := strings.Split(rest, "*")
-	last := parts[len(parts)-1]
-	for _, part := range parts[:len(parts)-1] {
-		at := strings.Index(name, part)
-		if at < 0 {
-			return false
-		}
-		name = name[at+len(part):]
-	}
-	return strings.HasSuffix(name, last)
 }
 
 func (p *program) isKernel(v value) bool {

@@ -1,0 +1,209 @@
+package engine
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/warpld/warpld/internal/action"
+	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/plan"
+)
+
+// ThinLTO is a thin link, which looks at summaries alone and decides what each module
+// imports, and then one compilation for each module. LLVM's C interface has neither, so
+// that they are runs of its programs.
+
+// ThinTools are those programs.
+type ThinTools struct{ Opt, LTO2, Clang string }
+
+// Prepare is the action that gives a module what only the link knows.
+func Prepare(t Tools, m Module, settings plan.LLVM, libdevice string) (*action.Action, error) {
+	job := Job{Engine: plan.Bitcode, LLVM: &LLVMJob{LLVM: settings, Prepare: true}, PostLink: true}
+	var extra []action.File
+	if settings.Libdevice {
+		job.LLVM.Library = libdeviceFile
+		extra = append(extra, action.File{Name: libdeviceFile, Content: action.AtPath(libdevice)})
+	}
+	a, err := job.action(t, []Module{m}, extra, []string{PTXFile, AnswerFile, LinkedFile})
+	if err != nil {
+		return nil, err
+	}
+	a.Label = "prepare"
+	return a, nil
+}
+
+// Names of files of the programs.
+const (
+	summarizedFile  = "summarized.bc"
+	resolutionsFile = "resolutions"
+	indexSuffix     = ".thinlto.bc"
+	importsSuffix   = ".imports"
+)
+
+// thinAction is the action of one of LLVM's programs. Its library is an input, so that
+// another version of it is another action.
+func thinAction(label, name, program string, t Tools, args []string, inputs []action.File, outputs ...string) *action.Action {
+	inputs = append(inputs, action.File{Name: library(plan.Bitcode), Content: action.AtPath(t.Library)})
+	return &action.Action{Label: label, Tool: action.File{Name: name, Content: action.AtPath(program)},
+		Args: args, Env: t.Env, Inputs: inputs, Outputs: outputs, Limit: t.Limit}
+}
+
+// Summarize is the action that adds the summary to a module, and the hash that tells its
+// local symbols from those of others.
+func Summarize(tt ThinTools, t Tools, m Module) *action.Action {
+	return thinAction("summarize", "opt", tt.Opt, t, []string{"-module-summary", "-module-hash", ModuleName(0), "-o", summarizedFile},
+		[]action.File{{Name: ModuleName(0), Origin: m.Origin, Content: m.Content}}, summarizedFile)
+}
+
+// ThinLink is the action that decides what each module imports.
+func ThinLink(tt ThinTools, t Tools, modules []Module, settings plan.LLVM, resolutions [][]plan.Resolution) *action.Action {
+	args := []string{"run", "-thinlto-distributed-indexes", "-thinlto-emit-imports", "-mcpu=" + settings.CPU, fmt.Sprintf("-O%d", settings.Level), "-o", "out"}
+	if settings.Closed {
+		args = append(args, "-whole-program-visibility")
+	}
+	args = append(append(args, settings.Options...), "@"+resolutionsFile)
+	var lines strings.Builder
+	var inputs []action.File
+	var outputs []string
+	for i, m := range modules {
+		name := ModuleName(i)
+		inputs = append(inputs, action.File{Name: name, Origin: m.Origin, Content: m.Content})
+		outputs = append(outputs, name+indexSuffix, name+importsSuffix)
+		fmt.Fprintln(&lines, name)
+		for _, r := range resolutions[i] {
+			fmt.Fprintf(&lines, "-r=%s,%s,%s\n", name, r.Symbol, flags(r))
+		}
+	}
+	inputs = append(inputs, action.File{Name: resolutionsFile, Content: action.Bytes([]byte(lines.String()))})
+	return thinAction("thin-link", "llvm-lto2", tt.LTO2, t, args, inputs, outputs...)
+}
+
+// flags are a resolution as llvm-lto2 writes it: p prevailing, l final in the program,
+// x visible to others.
+func flags(r plan.Resolution) string {
+	var b strings.Builder
+	for _, flag := range []struct {
+		is   bool
+		name byte
+	}{{r.Prevailing, 'p'}, {r.Defined, 'l'}, {r.Visible, 'x'}} {
+		if flag.is {
+			b.WriteByte(flag.name)
+		}
+	}
+	return b.String()
+}
+
+// Backend is the action that compiles one module with what it imports.
+func Backend(tt ThinTools, t Tools, modules []Module, place int, settings plan.LLVM, linked *action.Result) (*action.Action, error) {
+	name := ModuleName(place)
+	args := []string{"-x", "ir", "--target=nvptx64-nvidia-cuda", "-march=" + settings.CPU, "-nogpulib", "-Wno-unknown-cuda-version",
+		fmt.Sprintf("-O%d", settings.Level), "-fthinlto-index=" + name + indexSuffix, name, "-S", "-o", PTXFile}
+	if settings.Features != "" {
+		args = append(args, "--cuda-feature="+settings.Features)
+	}
+	for _, option := range append(settings.OptionList(), settings.Options...) {
+		args = append(args, "-mllvm", option)
+	}
+	text, err := linked.Outputs[name+importsSuffix].Read()
+	if err != nil {
+		return nil, err
+	}
+	inputs := []action.File{{Name: name, Origin: modules[place].Origin, Content: modules[place].Content},
+		{Name: name + indexSuffix, Content: linked.Outputs[name+indexSuffix]}}
+	imports := strings.Fields(string(text))
+	slices.Sort(imports)
+	for i, m := range modules {
+		if _, imported := slices.BinarySearch(imports, ModuleName(i)); imported && i != place {
+			inputs = append(inputs, action.File{Name: ModuleName(i), Origin: m.Origin, Content: m.Content})
+		}
+	}
+	return thinAction("compile-thin", "clang", tt.Clang, t, args, inputs, PTXFile), nil
+}
+
+// JudgeThin reads the result of one of LLVM's programs.
+func JudgeThin(what string, modules []Module, r *action.Result) error {
+	if r.OK() {
+		return nil
+	}
+	m := &message.Message{Severity: message.Fatal, ID: "thin-failed", Text: what + " failed"}
+	if ending := r.Ending(); ending != "" {
+		m.Text = what + " " + ending
+	}
+	m.Notes = []string{"the modules are from " + nameList(modules)}
+	for line := range strings.Lines(withOrigins(string(r.Stdout)+string(r.Stderr), modules)) {
+		const most = 20
+		if len(m.Notes) < most && strings.TrimSpace(line) != "" {
+			m.Notes = append(m.Notes, strings.TrimSpace(line))
+		}
+	}
+	m.Hint = "--warpld-lto=full does without ThinLTO"
+	return m
+}
+
+// Prepared and Summarized give the modules of such actions.
+func Prepared(r *action.Result) action.Content   { return r.Outputs[LinkedFile] }
+func Summarized(r *action.Result) action.Content { return r.Outputs[summarizedFile] }
+
+// RepairNames makes names of PTX of those that ThinLTO gives to what one module lets
+// another have: NAME.llvm.HASH. Strings and comments stay as they are.
+func RepairNames(ptx []byte) []byte {
+	const mark = ".llvm."
+	out := make([]byte, 0, len(ptx))
+	for len(ptx) > 0 {
+		n := token(ptx)
+		word := ptx[:n]
+		ptx = ptx[n:]
+		out = append(out, word...)
+		for isName(word[0]) && len(ptx) > len(mark) && string(ptx[:len(mark)]) == mark {
+			n = len(mark)
+			for n < len(ptx) && isName(ptx[n]) {
+				n++
+			}
+			out = append(append(out, "$llvm$"...), ptx[len(mark):n]...)
+			ptx = ptx[n:]
+		}
+	}
+	return out
+}
+
+// token gives the length of the comment, the string, the name or the character that
+// a text begins with.
+func token(text []byte) int {
+	through := func(mark string) int {
+		if at := bytes.Index(text[2:], []byte(mark)); at >= 0 {
+			return 2 + at + len(mark)
+		}
+		return len(text)
+	}
+	switch {
+	case bytes.HasPrefix(text, []byte("//")):
+		return through("\n")
+	case bytes.HasPrefix(text, []byte("/*")):
+		return through("*/")
+	case text[0] == '"':
+		return stringLength(text)
+	}
+	n := 1
+	for isName(text[0]) && n < len(text) && isName(text[n]) {
+		n++
+	}
+	return n
+}
+
+func stringLength(text []byte) int {
+	for i := 1; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return len(text)
+}
+
+func isName(c byte) bool {
+	return c == '_' || c == '$' || c == '%' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+}

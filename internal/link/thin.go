@@ -1,0 +1,201 @@
+package link
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/warpld/warpld/internal/action"
+	"github.com/warpld/warpld/internal/engine"
+	"github.com/warpld/warpld/internal/object/bitcode"
+	"github.com/warpld/warpld/internal/ptx"
+)
+
+// A thinLink is the bitcode of a link on its way through ThinLTO.
+type thinLink struct {
+	*build
+	programs engine.ThinTools
+	tools    engine.Tools
+	modules  []engine.Module // as they were, then as they are prepared
+	texts    []action.Content
+	left     int // modules that are not compiled yet
+}
+
+// compileThin adds the steps: those that prepare modules, the thin link after them, and
+// then one compilation for each module.
+func (b *build) compileThin() error {
+	t := &thinLink{build: b, tools: b.llvmTools(), modules: b.bitcodeModules()}
+	for name, place := range map[string]*string{"opt": &t.programs.Opt, "llvm-lto2": &t.programs.LTO2, "clang": &t.programs.Clang} {
+		var err error
+		if *place, err = b.llvm.Tool(name); err != nil {
+			return err
+		}
+	}
+	t.texts, t.left = make([]action.Content, len(t.modules)), len(t.modules)
+	var before []*action.Step
+	for i, piece := range b.plan.Bitcode {
+		if b.plan.LLVM.Prepares(&piece.Module.Bitcode[0]) {
+			before = append(before, t.prepare(i)...)
+		}
+	}
+	t.link(before)
+	return nil
+}
+
+// prepare adds the steps that change a module and give it a summary.
+func (t *thinLink) prepare(place int) []*action.Step {
+	one := t.modules[place : place+1]
+	edited := t.graph.Add(&action.Step{
+		Make: func() (*action.Action, error) {
+			libdevice, err := t.libdevice()
+			if err != nil {
+				return nil, err
+			}
+			return engine.Prepare(t.tools, one[0], t.plan.LLVM, libdevice)
+		},
+		Done: func(r *action.Result) error {
+			_, answer, err := engine.JudgeBitcode(one, r)
+			if err == nil {
+				t.trace(answer)
+				one[0].Content = engine.Prepared(r)
+			}
+			return err
+		},
+	})
+	summarized := t.graph.Add(&action.Step{
+		After: []*action.Step{edited},
+		Make:  func() (*action.Action, error) { return engine.Summarize(t.programs, t.tools, one[0]), nil },
+		Done: func(r *action.Result) error {
+			one[0].Content = engine.Summarized(r)
+			return engine.JudgeThin("opt", one, r)
+		},
+	})
+	return []*action.Step{edited, summarized}
+}
+
+// link adds the thin link.
+func (t *thinLink) link(before []*action.Step) {
+	t.graph.Add(&action.Step{
+		After: before,
+		Make: func() (*action.Action, error) {
+			var read []bitcode.Module
+			for _, m := range t.modules {
+				data, err := m.Content.Read()
+				if err != nil {
+					return nil, err
+				}
+				f, err := bitcode.Read(data)
+				if err != nil {
+					return nil, fmt.Errorf("%s: %w", m.Origin, err)
+				}
+				read = append(read, f.Modules[0])
+			}
+			return engine.ThinLink(t.programs, t.tools, t.modules, t.plan.LLVM, t.plan.LLVM.Resolve(read)), nil
+		},
+		Done: func(r *action.Result) error {
+			if err := engine.JudgeThin("the thin link", t.modules, r); err != nil {
+				return err
+			}
+			for i := range t.modules {
+				t.backend(i, r)
+			}
+			return nil
+		},
+	})
+}
+
+// backend adds the compilation of a module.
+func (t *thinLink) backend(place int, linked *action.Result) {
+	t.graph.Add(&action.Step{
+		Make: func() (*action.Action, error) {
+			return engine.Backend(t.programs, t.tools, t.modules, place, t.plan.LLVM, linked)
+		},
+		Done: func(r *action.Result) error {
+			if err := engine.JudgeThin("clang", t.modules[place:place+1], r); err != nil {
+				return err
+			}
+			t.took(t.timeOfLTO("llvm", "llvm.bc", "llvm.ptx"), r.Usage.Wall)
+			text, err := r.Outputs[engine.PTXFile].Read()
+			if err != nil {
+				return err
+			}
+			t.texts[place] = action.Bytes(engine.RepairNames(text))
+			t.mu.Lock()
+			t.left--
+			last := t.left == 0
+			t.mu.Unlock()
+			if last {
+				return t.assembleAll()
+			}
+			return nil
+		},
+	})
+}
+
+// assembleAll adds the assemblies, in the order of the modules, and goes on to the merge.
+// A module of which nothing is needed has no code.
+func (t *thinLink) assembleAll() error {
+	pure := false
+	in := map[string]bool{}
+	for _, c := range t.texts {
+		text, err := c.Read()
+		if err != nil {
+			return err
+		}
+		symbols := 0
+		for d := range ptx.Declarations(text) {
+			symbols++
+			in[d.Name] = in[d.Name] || d.Defined()
+			pure = pure || d.Name == pureVirtual && !d.Defined()
+		}
+		if symbols > 0 {
+			t.optimized = append(t.optimized, t.assemble(&assembly{ptx: c, arguments: relocatable(t.bitcodeArguments(text))}, nil))
+		}
+		if pure && !in[pureVirtual] {
+			in[pureVirtual] = true
+			t.optimized = append(t.optimized, t.assemble(&assembly{ptx: action.Bytes(trapFor(text)), arguments: relocatable(t.plan.Assemble)}, nil))
+		}
+	}
+	t.traceMissing(in)
+	t.say("ThinLTO compiled %d modules, which are merged", len(t.texts))
+	t.engineDone()
+	return nil
+}
+
+// traceMissing tells of the kernels and variables that are gone and which the host can't
+// name.
+func (t *thinLink) traceMissing(in map[string]bool) {
+	var kernels, variables []string
+	for _, piece := range t.plan.Bitcode {
+		for _, y := range piece.Module.Bitcode[0].Symbols {
+			const shared = 3
+			switch {
+			case in[y.Name] || !y.Defined || y.Linkage != bitcode.External:
+			case y.Kernel:
+				kernels = append(kernels, y.Name)
+			case y.Kind == bitcode.Variable && y.AddressSpace != shared && !strings.HasPrefix(y.Name, "_ZT"):
+				variables = append(variables, y.Name)
+			}
+		}
+	}
+	slices.Sort(kernels)
+	slices.Sort(variables)
+	t.trace(&engine.LLVMAnswer{Kernels: kernels, Variables: variables})
+}
+
+// pureVirtual is what vtables hold for functions that no class defines.
+const pureVirtual = "__cxa_pure_virtual"
+
+// trapFor is a text like another that defines it.
+func trapFor(text []byte) []byte {
+	var head []byte
+	for line := range bytes.Lines(text) {
+		for _, directive := range []string{".version", ".target", ".address_size"} {
+			if bytes.HasPrefix(line, []byte(directive)) {
+				head = append(head, line...)
+			}
+		}
+	}
+	return append(head, "\n.weak .func "+pureVirtual+"()\n{\n\ttrap;\n\tret;\n}\n"...)
+}
