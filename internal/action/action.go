@@ -53,6 +53,9 @@ type File struct {
 	Name string // relative, slash separated
 	// Origin is where people know it from; it is no part of the key.
 	Origin string
+	// Toolchain marks what is the same in every link, such as a library of the
+	// toolkit; it is no part of the key.
+	Toolchain bool
 	Content
 }
 
@@ -128,6 +131,8 @@ type Result struct {
 	Outputs     map[string]Content
 	// Cached says that the result is an earlier run's; its Usage is that of finding it.
 	Cached bool
+	// Where names the machine that it came from; empty: this one.
+	Where string
 	// Missing lists the declared outputs that the tool did not write.
 	Missing []string
 	Usage   Usage

@@ -3,6 +3,7 @@ package action
 import (
 	"errors"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,9 +25,10 @@ func sample() *Action {
 	}
 }
 
-// TestKeyIsThatOfTheRemoteExecutionAPI builds the same action of the published
-// messages and compares the keys.
-func TestKeyIsThatOfTheRemoteExecutionAPI(t *testing.T) {
+// TestEncodingIsThatOfTheRemoteExecutionAPI builds the same action of the
+// published messages and compares keys and messages.
+func TestEncodingIsThatOfTheRemoteExecutionAPI(t *testing.T) {
+	var messages []Digest
 	digest := func(b []byte) *repb.Digest {
 		d := DigestOf(b)
 		return &repb.Digest{Hash: d.Hash, SizeBytes: d.Size}
@@ -36,27 +38,51 @@ func TestKeyIsThatOfTheRemoteExecutionAPI(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		messages = append(messages, DigestOf(b))
 		return b
 	}
-	bin := &repb.Directory{Files: []*repb.FileNode{
-		{Name: "warpld", Digest: digest([]byte("tool")), IsExecutable: true}, {Name: "z", Digest: digest([]byte("z"))}}}
-	m := &repb.Directory{Files: []*repb.FileNode{
-		{Name: "a.ir", Digest: digest([]byte("a"))}, {Name: "b.ir", Digest: digest([]byte("bbb"))}}}
-	root := &repb.Directory{
-		Files: []*repb.FileNode{{Name: "job.json", Digest: digest(nil)}},
-		Directories: []*repb.DirectoryNode{
-			{Name: "bin", Digest: digest(marshal(bin))}, {Name: "m", Digest: digest(marshal(m))}}}
-	command := &repb.Command{
-		Arguments: []string{"bin/warpld", "worker", "", "-x"},
-		EnvironmentVariables: []*repb.Command_EnvironmentVariable{
-			{Name: "A", Value: "1"}, {Name: "B", Value: "2"}, {Name: "EMPTY"}},
-		OutputPaths: []string{"answer.json", "lto.ptx"}}
-	want := DigestOf(marshal(&repb.Action{
-		CommandDigest: digest(marshal(command)), InputRootDigest: digest(marshal(root)),
-		Timeout: durationpb.New(90*time.Second + 5*time.Millisecond)}))
-	got, err := sample().Key(ReadDigest)
-	if err != nil || got != want {
-		t.Errorf("Key() = %v, %v; want %v", got, err, want)
+	for name, at := range map[string]Place{
+		"anywhere":  {},
+		"a machine": {Platform: []string{"pool=gpu", "OSFamily=linux"}, Tool: "/usr/bin/warpld"},
+	} {
+		messages = nil
+		bin := &repb.Directory{Files: []*repb.FileNode{
+			{Name: "warpld", Digest: digest([]byte("tool")), IsExecutable: true}, {Name: "z", Digest: digest([]byte("z"))}}}
+		command := &repb.Command{
+			Arguments: []string{"bin/warpld", "worker", "", "-x"},
+			EnvironmentVariables: []*repb.Command_EnvironmentVariable{
+				{Name: "A", Value: "1"}, {Name: "B", Value: "2"}, {Name: "EMPTY"}},
+			OutputPaths: []string{"answer.json", "lto.ptx"}}
+		act := &repb.Action{Timeout: durationpb.New(90*time.Second + 5*time.Millisecond)}
+		if at.Tool != "" {
+			bin.Files = bin.Files[1:]
+			command.Arguments[0] = at.Tool
+			act.Platform = &repb.Platform{Properties: []*repb.Platform_Property{
+				{Name: "OSFamily", Value: "linux"}, {Name: "pool", Value: "gpu"}}}
+			command.Platform = act.Platform
+		}
+		act.CommandDigest = digest(marshal(command))
+		m := &repb.Directory{Files: []*repb.FileNode{
+			{Name: "a.ir", Digest: digest([]byte("a"))}, {Name: "b.ir", Digest: digest([]byte("bbb"))}}}
+		act.InputRootDigest = digest(marshal(&repb.Directory{
+			Files: []*repb.FileNode{{Name: "job.json", Digest: digest(nil)}},
+			Directories: []*repb.DirectoryNode{
+				{Name: "bin", Digest: digest(marshal(bin))}, {Name: "m", Digest: digest(marshal(m))}}}))
+		want := DigestOf(marshal(act))
+		got, err := sample().Encode(ReadDigest, at)
+		if err != nil || got.Key != want {
+			t.Fatalf("%s: Encode() = %v, %v; want %v", name, got, err, want)
+		}
+		var encoded []Digest
+		for _, b := range got.Messages {
+			encoded = append(encoded, b.Digest)
+		}
+		if !slices.Equal(encoded, messages) {
+			t.Errorf("%s: messages %v, want %v", name, encoded, messages)
+		}
+		if files := 5 - len(at.Platform)/2; len(got.Files) != files {
+			t.Errorf("%s: %d files, want %d", name, len(got.Files), files)
+		}
 	}
 }
 

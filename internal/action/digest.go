@@ -49,22 +49,70 @@ type Digester func(File) (Digest, error)
 // ReadDigest reads a file and names it.
 func ReadDigest(f File) (Digest, error) { return f.Content.Digest() }
 
-// Key is the digest of the action as the Remote Execution API defines it: of an
-// Action message that names a Command and a tree of input directories. The tool
-// is part of that tree, so a new version of it is a new key. Labels, estimates
-// and the places where the inputs lie are not.
+// A Blob is bytes and their digest.
+type Blob struct {
+	Digest
+	Content Content
+}
+
+// A Place is what the messages of an action say of the machines that may run it.
+// The zero Place is any machine, with the tool as one of the inputs.
+type Place struct {
+	// Platform are the properties that the machine must have, as NAME=value.
+	Platform []string
+	// Tool is where the tool lies on the machine. Its contents are no part of the
+	// messages then, so a property must stand for them.
+	Tool string
+}
+
+// An Encoding is an action in the messages of the Remote Execution API.
+type Encoding struct {
+	// Key is the digest of the Action message, which names a Command and a tree of
+	// input directories.
+	Key Digest
+	// Messages are those three; Files are the tool and the inputs. Together they
+	// are what a server must hold to run the action.
+	Messages, Files []Blob
+}
+
+// Key is the digest of the action as the Remote Execution API defines it. The tool
+// is one of the inputs, so a new version of it is a new key. Labels, estimates
+// and the places where the inputs lie are no part of it.
 func (a *Action) Key(digest Digester) (Digest, error) {
+	e, err := a.Encode(digest, Place{})
+	if err != nil {
+		return Digest{}, err
+	}
+	return e.Key, nil
+}
+
+// Encode writes the action down in the messages of the Remote Execution API.
+func (a *Action) Encode(digest Digester, at Place) (*Encoding, error) {
+	e := &Encoding{}
 	root := &directory{children: map[string]*directory{}}
-	for _, f := range append([]File{a.Tool}, a.Inputs...) {
+	files := a.Inputs
+	if at.Tool == "" {
+		files = append([]File{a.Tool}, a.Inputs...)
+	}
+	for _, f := range files {
 		d, err := digest(f)
 		if err != nil {
-			return Digest{}, fmt.Errorf("%s: input %s: %w", a.Label, f.Name, err)
+			return nil, fmt.Errorf("%s: input %s: %w", a.Label, f.Name, err)
 		}
 		if err := root.add(f.Name, fileNode{digest: d, executable: f.Name == a.Tool.Name}); err != nil {
-			return Digest{}, fmt.Errorf("%s: %w", a.Label, err)
+			return nil, fmt.Errorf("%s: %w", a.Label, err)
 		}
+		e.Files = append(e.Files, Blob{d, f.Content})
 	}
-	return DigestOf(encodeAction(DigestOf(a.encodeCommand()), root.digest(), a.Limit)), nil
+	command := e.message(a.encodeCommand(at))
+	e.Key = e.message(encodeAction(command, root.encode(e), a.Limit, at))
+	return e, nil
+}
+
+func (e *Encoding) message(b []byte) Digest {
+	d := DigestOf(b)
+	e.Messages = append(e.Messages, Blob{d, Bytes(b)})
+	return d
 }
 
 // A directory is one level of the input tree.
@@ -101,5 +149,3 @@ func (d *directory) add(name string, f fileNode) error {
 	d.files = append(d.files, f)
 	return nil
 }
-
-func (d *directory) digest() Digest { return DigestOf(d.encode()) }

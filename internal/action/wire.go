@@ -1,6 +1,7 @@
 package action
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -57,8 +58,8 @@ func (d Digest) encode() []byte {
 }
 
 // Directory: files = 1 (name = 1, digest = 2, is_executable = 4), directories = 2
-// (name = 1, digest = 2), both sorted by name.
-func (d *directory) encode() []byte {
+// (name = 1, digest = 2), both sorted by name. Those below d are written first.
+func (d *directory) encode(e *Encoding) Digest {
 	var w wire
 	slices.SortFunc(d.files, func(a, b fileNode) int { return strings.Compare(a.name, b.name) })
 	for _, f := range d.files {
@@ -73,35 +74,54 @@ func (d *directory) encode() []byte {
 	for _, name := range slices.Sorted(maps.Keys(d.children)) {
 		var node wire
 		node.text(1, name)
-		node.message(2, d.children[name].digest().encode())
+		node.message(2, d.children[name].encode(e).encode())
 		w.message(2, node)
 	}
-	return w
+	return e.message(w)
 }
 
 // Command: arguments = 1, environment_variables = 2 (name = 1, value = 2),
-// output_paths = 7, the latter two sorted.
-func (a *Action) encodeCommand() []byte {
+// platform = 5, output_paths = 7, all but the first sorted.
+func (a *Action) encodeCommand(at Place) []byte {
 	var w wire
-	for _, arg := range append([]string{a.Tool.Name}, a.Args...) {
+	tool := cmp.Or(at.Tool, a.Tool.Name)
+	if !strings.Contains(tool, "/") {
+		tool = "./" + tool // a bare name would be searched for in the machine's PATH
+	}
+	for _, arg := range append([]string{tool}, a.Args...) {
 		w.message(1, []byte(arg))
 	}
-	for _, variable := range slices.Sorted(slices.Values(a.Env)) {
-		name, value, _ := strings.Cut(variable, "=")
-		var v wire
-		v.text(1, name)
-		v.text(2, value)
-		w.message(2, v)
-	}
+	w.pairs(2, a.Env)
+	w.platform(5, at)
 	for _, output := range slices.Sorted(slices.Values(a.Outputs)) {
 		w.message(7, []byte(output))
 	}
 	return w
 }
 
+// pairs writes a list of NAME=value, sorted, as messages of two texts.
+func (w *wire) pairs(field int, list []string) {
+	for _, pair := range slices.Sorted(slices.Values(list)) {
+		name, value, _ := strings.Cut(pair, "=")
+		var v wire
+		v.text(1, name)
+		v.text(2, value)
+		w.message(field, v)
+	}
+}
+
+// Platform: properties = 1 (name = 1, value = 2).
+func (w *wire) platform(field int, at Place) {
+	if len(at.Platform) > 0 {
+		var p wire
+		p.pairs(1, at.Platform)
+		w.message(field, p)
+	}
+}
+
 // Action: command_digest = 1, input_root_digest = 2, timeout = 6 (seconds = 1,
-// nanos = 2).
-func encodeAction(command, root Digest, limit time.Duration) []byte {
+// nanos = 2), platform = 10.
+func encodeAction(command, root Digest, limit time.Duration, at Place) []byte {
 	var w wire
 	w.message(1, command.encode())
 	w.message(2, root.encode())
@@ -111,5 +131,6 @@ func encodeAction(command, root Digest, limit time.Duration) []byte {
 		d.number(2, int64(limit%time.Second))
 		w.message(6, d)
 	}
+	w.platform(10, at)
 	return w
 }

@@ -26,7 +26,7 @@ type Outcome struct {
 // Judge reads the result of a compile action. The error is what nvlink says in
 // the case, with the stage and the modules added.
 func Judge(kind plan.Engine, modules []Module, r *action.Result) (*Outcome, error) {
-	if !r.OK() {
+	if answered := r.OK() || r.ExitCode == CallFailed && r.Ending() == "" && len(r.Missing) == 0; !answered {
 		return nil, died(kind, modules, r)
 	}
 	text, err := r.Outputs[AnswerFile].Read()

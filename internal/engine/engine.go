@@ -37,6 +37,10 @@ const (
 	LinkedFile     = "linked_lto.bc"
 )
 
+// CallFailed is the worker's exit code when its answer is that a call failed: such
+// an answer is no result to keep, here or on a server.
+const CallFailed = 3
+
 // A Module is one piece of intermediate code and the name that messages give it.
 type Module struct {
 	Origin  string
@@ -144,7 +148,7 @@ func (job *Job) action(t Tools, modules []Module, extra []action.File, outputs [
 	}
 	inputs = append(inputs,
 		action.File{Name: JobFile, Content: action.Bytes(text)},
-		action.File{Name: library(job.Engine), Content: action.AtPath(t.Library)})
+		action.File{Name: library(job.Engine), Toolchain: true, Content: action.AtPath(t.Library)})
 	return &action.Action{
 		Label:   "compile",
 		Tool:    action.File{Name: "warpld", Content: action.AtPath(t.Self)},

@@ -130,6 +130,6 @@ func (l *linker) symbolsByModule(ctx context.Context, w *workshop) [][]ptx.Decla
 			},
 		})
 	}
-	g.Run(ctx, w.runner, w.jobs) // what it found before an end by time or error counts
+	g.Run(ctx, w.runner, w.inFlight) // what it found before an end by time or error counts
 	return symbols
 }

@@ -75,7 +75,7 @@ func (l *linker) build(ctx context.Context, w *workshop) (*build, error) {
 	if err = b.start(); err != nil {
 		return nil, err
 	}
-	if err = b.graph.Run(ctx, l.watch(w.runner), w.jobs); err == nil {
+	if err = b.graph.Run(ctx, l.watch(w.runner), w.inFlight); err == nil {
 		b.reportSteps()
 		return b, nil
 	}

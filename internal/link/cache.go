@@ -2,6 +2,7 @@ package link
 
 import (
 	"cmp"
+	"context"
 	"runtime"
 
 	"github.com/warpld/warpld/internal/action"
@@ -14,33 +15,39 @@ import (
 // A workshop is where actions are done.
 type workshop struct {
 	runner action.Runner
-	jobs   int // how many at once
-	// limited is the runner without the cache.
+	jobs   int // how many this machine does at once
+	// inFlight is how many may be under way: with a server, it sets the limit.
+	inFlight int
+	// limited is the runner without the cache and without a server.
 	limited action.Runner
 	// remember puts the cache in front of a runner.
 	remember func(action.Runner) action.Runner
 }
 
-// open makes a workshop of the local runner, with the cache in front of it. Without
-// one, because it was not wanted or can't be used, the link is only slower. The
-// second result ends its use.
-func (l *linker) open(r *local.Runner) (*workshop, func()) {
+// open makes a workshop of the local runner, with a server and the cache in front of
+// it. Without them, because they were not wanted or can't be used, the link is only
+// slower. The second result ends their use; an error is one of the options.
+func (l *linker) open(ctx context.Context, r *local.Runner) (*workshop, func(), error) {
 	cores := runtime.GOMAXPROCS(0)
 	w := &workshop{jobs: cmp.Or(l.options.Own.Jobs, cores), remember: func(next action.Runner) action.Runner { return next }}
 	limits := jobs.Limits{MakeFlags: l.Env("MAKEFLAGS"), Machine: max(w.jobs, cores)}
 	c := l.cache()
+	digest := action.Digester(action.ReadDigest)
 	if c != nil {
+		digest = c.Digest
 		w.remember = func(next action.Runner) action.Runner { return c.Runner(next, r.Dir) }
 		limits.Slots = c.Slots()
 	}
 	limited := jobs.New(r, limits)
-	w.limited, w.runner = limited, w.remember(limited)
+	front, done, err := l.remote(ctx, limited, machine{digest, r.Dir, w.jobs})
+	w.limited, w.runner, w.inFlight = limited, w.remember(front), l.inFlight(w.jobs)
 	return w, func() {
+		done()
 		limited.Close()
 		if c != nil {
 			c.Close()
 		}
-	}
+	}, err
 }
 
 // cache opens the cache, if there is to be one.
@@ -52,7 +59,7 @@ func (l *linker) cache() *cache.Cache {
 	dir, err := cache.Dir(l.Env)
 	if err == nil {
 		var c *cache.Cache
-		if c, err = cache.Open(dir, int64(o.CacheLimit)<<20, l.withoutCache); err == nil {
+		if c, err = cache.Open(dir, int64(l.options.Own.CacheLimit)<<20, l.withoutCache); err == nil {
 			c.Follow(l.options.Output)
 			return c
 		}

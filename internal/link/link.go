@@ -146,7 +146,10 @@ func (l *linker) run(ctx context.Context, runner *local.Runner) (*build, error) 
 		l.tell("the working directories of the actions are kept in %s", runner.Root())
 	}
 	l.explain()
-	w, done := l.open(runner)
+	w, done, err := l.open(ctx, runner)
+	if err != nil {
+		return nil, err
+	}
 	defer done()
 	result, err := l.build(ctx, w)
 	if l.options.Own.VerboseKeep && result != nil && ctx.Err() == nil {

@@ -67,7 +67,7 @@ func (b *build) slices(ctx context.Context, w *workshop) error {
 	for i := range s.plan.Slices {
 		b.compileSlice(i)
 	}
-	return b.graph.Run(ctx, b.watch(w.runner), w.jobs)
+	return b.graph.Run(ctx, b.watch(w.runner), w.inFlight)
 }
 
 func (b *build) sliceOptions() slice.Options {

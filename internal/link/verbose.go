@@ -1,6 +1,7 @@
 package link
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -54,7 +55,9 @@ func (w watched) Run(ctx context.Context, a *action.Action) (*action.Result, err
 	switch {
 	case err != nil:
 	case result.Cached:
-		w.l.say("%s: from the cache", a.Label)
+		w.l.say("%s: from %s", a.Label, cmp.Or(result.Where, "the cache"))
+	case result.Where != "":
+		w.l.say("%s: %v wall, by %s", a.Label, result.Usage.Wall.Round(time.Millisecond), result.Where)
 	default:
 		u := result.Usage
 		w.l.say("%s: %v wall, %v CPU, %d MB", a.Label, u.Wall.Round(time.Millisecond), u.CPU.Round(time.Millisecond), u.Memory>>20)

@@ -130,6 +130,21 @@ type Own struct {
 	LLVMOptions []string
 	// VerboseKeep keeps the intermediate files and prints the commands for them.
 	VerboseKeep bool
+	Remote      Remote
+}
+
+// Remote is what they say of a server of the Remote Execution API.
+type Remote struct {
+	Execute     string   // the address of a server that runs actions; empty: none
+	Platform    []string // NAME=VALUE
+	Tools       []string // NAME=PATH
+	Cache       string   // the address of a cache; empty: none
+	Upload      bool     // store results there
+	Authorities string   // the files of certificates
+	Certificate string
+	Key         string
+	Token       string // a file
+	Helper      string // a program
 }
 
 // Given says whether an option was given, by its long name. It tells an empty value

@@ -252,8 +252,9 @@ func TestRawIsForTheVendor(t *testing.T) {
 	if diff := cmp.Diff(want, o.Raw); diff != "" {
 		t.Errorf("Raw (-want +got):\n%s", diff)
 	}
-	if want := (Own{Cache: "on", CacheLimit: 10240, LTO: "full", Merge: "auto", Mode: "exact", SliceSize: 192, Engine: "vendor", Verbose: true, Keep: true, TimeLimit: 3 * time.Second}); !cmp.Equal(o.Own, want) {
-		t.Errorf("Own = %+v, want %+v", o.Own, want)
+	own := Own{Cache: "on", CacheLimit: 10240, LTO: "full", Merge: "auto", Mode: "exact", SliceSize: 192, Engine: "vendor", Verbose: true, Keep: true, TimeLimit: 3 * time.Second}
+	if diff := cmp.Diff(own, o.Own); diff != "" {
+		t.Errorf("Own (-want +got):\n%s", diff)
 	}
 }
 

@@ -5,6 +5,7 @@ package worker
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -19,8 +20,7 @@ import (
 	"github.com/warpld/warpld/internal/plan"
 )
 
-// Main does the job in the working directory and gives the exit code: zero
-// whenever there is an answer, even if the answer is that a call failed. With
+// Main does the job in the working directory and gives the exit code. With
 // arguments it merges, or runs another stage of a link by hand.
 func Main(args []string) int {
 	work := run
@@ -34,12 +34,18 @@ func Main(args []string) int {
 			work = func() error { return runStage(args) }
 		}
 	}
-	if err := work(); err != nil {
+	switch err := work(); {
+	case errors.Is(err, errCallFailed):
+		return engine.CallFailed
+	case err != nil:
 		fmt.Fprintln(os.Stderr, "worker:", err)
 		return 1
 	}
 	return 0
 }
+
+// errCallFailed says that the answer is there, and that it is a failure.
+var errCallFailed = errors.New("a call failed")
 
 func run() error {
 	text, err := os.ReadFile(engine.JobFile)
@@ -56,7 +62,7 @@ func run() error {
 	modules := job.Modules
 	for i := range modules {
 		job.Modules = modules[i : i+1]
-		if err := do(&job, func(file string) string { return engine.Apart(i, file) }); err != nil {
+		if err := do(&job, func(file string) string { return engine.Apart(i, file) }); err != nil && !errors.Is(err, errCallFailed) {
 			return err
 		}
 	}
@@ -81,7 +87,10 @@ func do(job *engine.Job, name func(string) string) error {
 			return err
 		}
 	}
-	return os.WriteFile(name(engine.AnswerFile), text, 0o600)
+	if err := os.WriteFile(name(engine.AnswerFile), text, 0o600); err != nil || answer.Call == "" {
+		return err
+	}
+	return errCallFailed
 }
 
 // compile lets the job's engine make PTX.

@@ -1,0 +1,124 @@
+package remote
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/warpld/warpld/internal/action"
+)
+
+// cacheRunner asks the server's cache before it asks the runner behind it.
+type cacheRunner struct {
+	*Client
+	next   action.Runner
+	upload atomic.Bool
+}
+
+// Cache gives a Runner that finds results in the server's cache or asks next; with
+// upload it stores there what next gives.
+func (c *Client) Cache(next action.Runner, upload bool) action.Runner {
+	r := &cacheRunner{Client: c, next: next}
+	r.upload.Store(upload)
+	return r
+}
+
+// Run implements action.Runner.
+func (r *cacheRunner) Run(ctx context.Context, a *action.Action) (*action.Result, error) {
+	if a.Impure != "" || r.down.Load() {
+		return r.next.Run(ctx, a)
+	}
+	encoding, err := a.Encode(r.digest, action.Place{})
+	if err != nil {
+		return nil, err
+	}
+	if result := r.find(ctx, a, encoding.Key); result != nil {
+		return result, nil
+	}
+	result, err := r.next.Run(ctx, a)
+	if err == nil && r.upload.Load() && result.OK() && !r.down.Load() {
+		r.behind.Go(func() {
+			if err := r.store(r.closing, encoding, result); err != nil {
+				r.upload.Store(false)
+				r.tell(withoutStoring, err)
+			}
+		})
+	}
+	return result, err
+}
+
+// find looks a result up; nil: there is none, or none that is any good.
+func (c *Client) find(ctx context.Context, a *action.Action, key action.Digest) *action.Result {
+	start := time.Now()
+	result, err := c.lookUp(ctx, a, key)
+	switch {
+	case err == nil:
+		result.Cached, result.Where = true, "the remote cache"
+		result.Usage = action.Usage{Start: start, Wall: time.Since(start)}
+		return result
+	case codeOf(err) != codeNotFound && ctx.Err() == nil:
+		c.giveUp(err)
+	}
+	return nil
+}
+
+// lookUp asks the server for a result and fetches it.
+// GetActionResultRequest: instance_name = 1, action_digest = 2,
+// inline_stdout = 3, inline_stderr = 4.
+func (c *Client) lookUp(ctx context.Context, a *action.Action, key action.Digest) (*action.Result, error) {
+	var request writer
+	request.text(1, c.instance)
+	request.bytes(2, encodeDigest(key))
+	request.number(3, 1)
+	request.number(4, 1)
+	short, cancel := context.WithTimeout(ctx, c.patience)
+	defer cancel()
+	reply, err := c.call(short, serviceActionCache+"GetActionResult", request)
+	if err != nil {
+		return nil, err
+	}
+	r, err := parseActionResult(reply)
+	if err != nil {
+		return nil, err
+	}
+	if r.exitCode != 0 { // a failure is for the tools here to confirm
+		return nil, &statusError{code: codeNotFound}
+	}
+	return c.take(ctx, a, r)
+}
+
+// store keeps a result on the server: its outputs first, so that what is found is
+// whole. The messages of the action go too, so that people can look at it there.
+// UpdateActionResultRequest: instance_name = 1, action_digest = 2,
+// action_result = 3.
+func (c *Client) store(ctx context.Context, e *action.Encoding, result *action.Result) error {
+	blobs := slices.Clone(e.Messages)
+	var files []outputFile
+	for name, content := range result.Outputs {
+		digest, err := content.Digest()
+		if err != nil {
+			return err
+		}
+		blobs = append(blobs, action.Blob{Digest: digest, Content: content})
+		files = append(files, outputFile{name, digest})
+	}
+	for _, text := range [][]byte{result.Stdout, result.Stderr} {
+		blobs = append(blobs, action.Blob{Digest: action.DigestOf(text), Content: action.Bytes(text)})
+	}
+	missing, err := c.findMissing(ctx, blobs)
+	if err != nil {
+		return err
+	}
+	if err := c.send(ctx, missing); err != nil {
+		return err
+	}
+	var request writer
+	request.text(1, c.instance)
+	request.bytes(2, encodeDigest(e.Key))
+	request.bytes(3, encodeResult(files, result))
+	ctx, cancel := context.WithTimeout(ctx, c.patience)
+	defer cancel()
+	_, err = c.call(ctx, serviceActionCache+"UpdateActionResult", request)
+	return err
+}

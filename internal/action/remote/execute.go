@@ -1,0 +1,345 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/warpld/warpld/internal/action"
+)
+
+// Machines says what is known of those that run actions for the server.
+type Machines struct {
+	// Platform are the properties that they must have, as NAME=value.
+	Platform []string
+	// Tools are paths of programs that they have, by name. A property tool-NAME must
+	// say which version by its SHA-256. All other tools are sent to them.
+	Tools map[string]string
+	// Here is how many actions this machine runs at once.
+	Here int
+}
+
+// executor lets the server's machines run actions, and this one too.
+type executor struct {
+	*Client
+	Machines
+	next  action.Runner
+	slots chan struct{} // of this machine
+	off   atomic.Bool   // no more executions; results are still looked up
+	window
+	meter
+}
+
+// Execute gives a Runner that lets the server's machines run what is worth it and
+// asks next for the rest, at the same time.
+func (c *Client) Execute(next action.Runner, m Machines) action.Runner {
+	return &executor{Client: c, Machines: m, next: next, slots: make(chan struct{}, m.Here), window: newWindow()}
+}
+
+// Run implements action.Runner.
+func (e *executor) Run(ctx context.Context, a *action.Action) (*action.Result, error) {
+	if a.Impure != "" || e.down.Load() {
+		return e.here(ctx, a)
+	}
+	at, err := e.place(a)
+	if err != nil {
+		return nil, err
+	}
+	encoding, err := a.Encode(e.digest, at)
+	if err != nil {
+		return nil, err
+	}
+	asked := time.Now()
+	if result := e.find(ctx, a, encoding.Key); result != nil {
+		return result, nil
+	}
+	e.answered(time.Since(asked))
+	if e.down.Load() || e.off.Load() || !e.worthIt(a, encoding) {
+		return e.here(ctx, a)
+	}
+	remote, err := e.choose(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !remote {
+		defer func() { <-e.slots }()
+		return e.next.Run(ctx, a)
+	}
+	return e.race(ctx, a, encoding)
+}
+
+// place says what a machine must have to run the action.
+func (e *executor) place(a *action.Action) (action.Place, error) {
+	at := action.Place{Platform: e.Platform, Tool: e.Tools[a.Tool.Name]}
+	if at.Tool == "" {
+		return at, nil
+	}
+	digest, err := e.digest(a.Tool)
+	at.Platform = append(at.Platform[:len(at.Platform):len(at.Platform)], "tool-"+a.Tool.Name+"="+digest.Hash)
+	return at, err
+}
+
+// here runs an action on this machine when there is room.
+func (e *executor) here(ctx context.Context, a *action.Action) (*action.Result, error) {
+	select {
+	case e.slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-e.slots }()
+	return e.next.Run(ctx, a)
+}
+
+// choose waits until the server takes another action (true) or this machine has
+// room for it (false), in which case a slot of it is held.
+func (e *executor) choose(ctx context.Context) (remote bool, err error) {
+	for {
+		entered, changed := e.enter()
+		if entered {
+			return true, nil
+		}
+		select {
+		case e.slots <- struct{}{}:
+			return false, nil
+		case <-changed:
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+	}
+}
+
+// race runs an action on a machine of the server's and, if that fails or takes too
+// long, here. The first good result wins, and the other run is ended. A tool that
+// fails there is asked again here: it may be the machine that is to blame.
+func (e *executor) race(ctx context.Context, a *action.Action, encoding *action.Encoding) (*action.Result, error) {
+	type outcome struct {
+		result *action.Result
+		err    error
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	there, here := make(chan outcome, 1), make(chan outcome, 1)
+	var runs sync.WaitGroup
+	defer runs.Wait()
+	defer cancel()
+	runs.Go(func() {
+		result, err := e.execute(ctx, a, encoding)
+		there <- outcome{result, err}
+	})
+	late := time.NewTimer(e.lateAfter(a, encoding))
+	defer late.Stop()
+	var room chan<- struct{} // set while the action waits for room to run here too
+	begun := false
+	for {
+		select {
+		case o := <-there:
+			if o.err == nil && (o.result.OK() || o.result.TimedOut) {
+				return o.result, nil
+			}
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			if o.err != nil {
+				e.off.Store(true)
+				e.tell(withoutExecution, o.err)
+			}
+			there = nil
+			if !begun {
+				room = e.slots
+			}
+		case <-late.C:
+			if !begun {
+				room = e.slots
+			}
+		case room <- struct{}{}:
+			room, begun = nil, true
+			runs.Go(func() {
+				defer func() { <-e.slots }()
+				result, err := e.next.Run(ctx, a)
+				here <- outcome{result, err}
+			})
+		case o := <-here:
+			return o.result, o.err
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// mostTries bounds how often an execution is begun or asked for again.
+const mostTries = 3
+
+// execute runs an action on a machine of the server's.
+func (e *executor) execute(ctx context.Context, a *action.Action, encoding *action.Encoding) (*action.Result, error) {
+	ticket := e.ticket()
+	defer ticket.leave()
+	start := time.Now()
+	for try := 1; ; try++ {
+		if err := e.provide(ctx, encoding); err != nil {
+			return nil, err
+		}
+		sent := time.Now()
+		op, err := e.follow(ctx, encoding.Key, ticket)
+		var failed *statusError
+		switch {
+		case err == nil:
+			result, err := e.take(ctx, a, op.result)
+			if err == nil {
+				e.ran(time.Since(sent) - op.result.ended.Sub(op.result.started))
+				result.Where, result.Cached = "worker "+op.result.worker, op.cached
+				result.Usage = action.Usage{Start: start, Wall: time.Since(start)}
+			}
+			return result, err
+		case !errors.As(err, &failed):
+			return nil, err
+		case failed.code == codeDeadlineExceeded && a.Limit > 0 && ctx.Err() == nil && time.Since(sent) >= a.Limit:
+			return &action.Result{TimedOut: true, Usage: action.Usage{Start: start, Wall: time.Since(start)}}, nil
+		}
+		missing := failed.missing()
+		if len(missing) == 0 || try == mostTries {
+			return nil, err
+		}
+		for _, d := range missing { // it had them a while ago
+			e.present.set(d, false)
+		}
+	}
+}
+
+// provide gives the server what it lacks of an action.
+func (e *executor) provide(ctx context.Context, encoding *action.Encoding) error {
+	missing, err := e.findMissing(ctx, append(encoding.Messages[:len(encoding.Messages):len(encoding.Messages)], encoding.Files...))
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	if err := e.send(ctx, missing); err != nil {
+		return err
+	}
+	e.sent(missing.size(), time.Since(start))
+	return nil
+}
+
+const (
+	methodExecute = "build.bazel.remote.execution.v2.Execution/Execute"
+	methodWait    = "build.bazel.remote.execution.v2.Execution/WaitExecution"
+	methodCancel  = "google.longrunning.Operations/CancelOperation"
+)
+
+// An execution is one that the server was asked for.
+type execution struct {
+	*ticket
+	name  string // the server's for it; empty: none yet
+	named chan struct{}
+}
+
+// nameTime is how long the end of a link waits for the name of an execution that has
+// just begun: without it the server can't be told to end it.
+const nameTime = time.Second
+
+// follow begins an execution and stays with it until it is done, also when the
+// connection is lost on the way. If nobody wants the result any more, it tells
+// the server.
+// ExecuteRequest: instance_name = 1, action_digest = 6; WaitExecutionRequest:
+// name = 1.
+func (e *executor) follow(ctx context.Context, key action.Digest, t *ticket) (*operation, error) {
+	var execute writer
+	execute.text(1, e.instance)
+	execute.bytes(6, encodeDigest(key))
+	x := &execution{ticket: t, named: make(chan struct{})}
+	reading, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	defer context.AfterFunc(ctx, func() {
+		select {
+		case <-x.named:
+		case <-time.After(nameTime):
+		}
+		end()
+	})()
+	for try := 1; ; try++ {
+		method, request := methodExecute, execute
+		if x.name != "" {
+			method, request = methodWait, nil
+			request.text(1, x.name)
+		}
+		op, err := e.watch(reading, method, request, x)
+		switch {
+		case err == nil:
+			return op, nil
+		case ctx.Err() != nil:
+			e.cancel(x.name)
+			return nil, ctx.Err()
+		case try == mostTries:
+			return nil, err
+		case method == methodWait && codeOf(err) == codeNotFound:
+			x.name = "" // a server that was started again knows nothing of it
+		case codeOf(err) != codeUnavailable:
+			return nil, err
+		}
+		select {
+		case <-time.After(time.Duration(try) * 250 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// watch reads the progress of an execution up to its end. An execution that failed
+// is an error.
+func (e *executor) watch(ctx context.Context, method string, request []byte, x *execution) (*operation, error) {
+	answer, err := e.open(ctx, method, bytes.NewReader(frame(request)))
+	if err != nil {
+		return nil, err
+	}
+	defer answer.close()
+	for {
+		message, err := answer.next()
+		if err == io.EOF {
+			return nil, &statusError{code: codeUnavailable, text: "the execution is not done, but the answer ends"}
+		}
+		if err != nil {
+			return nil, err
+		}
+		op, err := parseOperation(message)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", errRefused, err)
+		}
+		x.progress(op)
+		if op.failed != nil && op.done {
+			op.failed.text = e.clean(op.failed.text)
+			return nil, op.failed
+		}
+		if op.done {
+			return op, nil
+		}
+	}
+}
+
+func (x *execution) progress(op *operation) {
+	x.name = op.name
+	select {
+	case <-x.named:
+	default:
+		close(x.named)
+	}
+	if !op.queued {
+		x.taken()
+	}
+}
+
+// cancel asks the server to end an execution that nobody waits for; not all
+// servers can. CancelOperationRequest: name = 1.
+func (e *executor) cancel(name string) {
+	if name == "" {
+		return
+	}
+	var request writer
+	request.text(1, name)
+	e.behind.Go(func() {
+		ctx, done := context.WithTimeout(e.closing, e.patience)
+		defer done()
+		e.call(ctx, methodCancel, request)
+	})
+}

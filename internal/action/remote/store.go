@@ -1,0 +1,319 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/warpld/warpld/internal/action"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+const (
+	serviceActionCache = "build.bazel.remote.execution.v2.ActionCache/"
+	serviceStorage     = "build.bazel.remote.execution.v2.ContentAddressableStorage/"
+	serviceByteStream  = "google.bytestream.ByteStream/"
+)
+
+const (
+	// Blobs up to batchBlob travel together, up to batchTotal at once: half of what
+	// servers accept as one message unless they say otherwise.
+	batchBlob  = 1 << 20
+	batchTotal = 2 << 20
+	chunkSize  = 256 << 10 // of larger blobs
+	mostAsked  = 10000     // digests in one question
+	transfers  = 8         // at once
+	// slowest is the transfer rate, in bytes a second, below which a server is of
+	// no use.
+	slowest = 1 << 20
+)
+
+// transferTime is how long a transfer may take.
+func (c *Client) transferTime(size int64) time.Duration {
+	return c.patience + time.Duration(float64(size)/slowest*float64(time.Second))
+}
+
+// A blobSet is blobs by their digest.
+type blobSet map[action.Digest]action.Content
+
+func (s blobSet) size() (n int64) {
+	for d := range s {
+		n += d.Size
+	}
+	return n
+}
+
+// present are blobs that the server said it has.
+type present struct {
+	mu    sync.Mutex
+	known map[action.Digest]bool
+}
+
+func (p *present) set(d action.Digest, there bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.known == nil {
+		p.known = map[action.Digest]bool{}
+	}
+	p.known[d] = there
+}
+
+func (p *present) has(d action.Digest) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.known[d]
+}
+
+// findMissing tells which of the blobs the server lacks.
+func (c *Client) findMissing(ctx context.Context, blobs []action.Blob) (blobSet, error) {
+	asked := blobSet{}
+	var digests []action.Digest
+	for _, b := range blobs {
+		if _, twice := asked[b.Digest]; !twice && b.Size > 0 && !c.present.has(b.Digest) {
+			asked[b.Digest] = b.Content
+			digests = append(digests, b.Digest)
+		}
+	}
+	missing := blobSet{}
+	for len(digests) > 0 {
+		n := min(len(digests), mostAsked)
+		list, err := c.askMissing(ctx, digests[:n])
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range list {
+			content, ours := asked[d]
+			if !ours {
+				return nil, fmt.Errorf("%w: it misses a blob that it was not asked for", errRefused)
+			}
+			missing[d] = content
+		}
+		digests = digests[n:]
+	}
+	for d := range asked {
+		if _, lacks := missing[d]; !lacks {
+			c.present.set(d, true)
+		}
+	}
+	return missing, nil
+}
+
+func (c *Client) askMissing(ctx context.Context, digests []action.Digest) ([]action.Digest, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.patience)
+	defer cancel()
+	reply, err := c.call(ctx, serviceStorage+"FindMissingBlobs", encodeFindMissing(c.instance, digests))
+	if err != nil {
+		return nil, err
+	}
+	return parseMissing(reply)
+}
+
+// send uploads blobs, small ones together.
+func (c *Client) send(ctx context.Context, blobs blobSet) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(transfers)
+	batch := map[action.Digest][]byte{}
+	total := int64(0)
+	flush := func() {
+		full := batch
+		if len(full) > 0 {
+			group.Go(func() error { return c.sendBatch(ctx, full) })
+		}
+		batch, total = map[action.Digest][]byte{}, 0
+	}
+	for digest, content := range blobs {
+		if digest.Size > batchBlob {
+			group.Go(func() error { return c.sendOnce(ctx, digest, content) })
+			continue
+		}
+		data, err := content.Read()
+		if err != nil {
+			return err
+		}
+		if total+digest.Size > batchTotal {
+			flush()
+		}
+		batch[digest] = data
+		total += digest.Size
+	}
+	flush()
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for digest := range blobs {
+		c.present.set(digest, true)
+	}
+	return nil
+}
+
+// BatchUpdateBlobsRequest: instance_name = 1, requests = 2 (digest = 1, data = 2).
+func (c *Client) sendBatch(ctx context.Context, batch map[action.Digest][]byte) error {
+	var w writer
+	w.text(1, c.instance)
+	for digest, data := range batch {
+		var request writer
+		request.bytes(1, encodeDigest(digest))
+		request.bytes(2, data)
+		w.bytes(2, request)
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.transferTime(batchTotal))
+	defer cancel()
+	reply, err := c.call(ctx, serviceStorage+"BatchUpdateBlobs", w)
+	if err != nil {
+		return err
+	}
+	return parseBatchUpdate(reply)
+}
+
+// sendOnce sends a large blob unless another action just did.
+func (c *Client) sendOnce(ctx context.Context, digest action.Digest, content action.Content) error {
+	lock, _ := c.sending.LoadOrStore(digest, new(sync.Mutex))
+	lock.(*sync.Mutex).Lock()
+	defer lock.(*sync.Mutex).Unlock()
+	if c.present.has(digest) {
+		return nil
+	}
+	err := c.sendStream(ctx, digest, content)
+	if err == nil {
+		c.present.set(digest, true)
+	}
+	return err
+}
+
+// sendStream sends one large blob. WriteResponse: committed_size = 1.
+func (c *Client) sendStream(ctx context.Context, digest action.Digest, content action.Content) error {
+	data, err := content.Open()
+	if err != nil {
+		return err
+	}
+	defer data.Close()
+	ctx, cancel := context.WithTimeout(ctx, c.transferTime(digest.Size))
+	defer cancel()
+	name := fmt.Sprintf("%suploads/%s/blobs/%s", c.prefix(), uuid(), digest)
+	answer, err := c.open(ctx, serviceByteStream+"Write", &writeRequests{data: data, name: name, left: digest.Size})
+	if err != nil {
+		return err
+	}
+	defer answer.close()
+	_, err = answer.only()
+	return err
+}
+
+// prefix begins the names of blobs.
+func (c *Client) prefix() string {
+	if c.instance == "" {
+		return ""
+	}
+	return c.instance + "/"
+}
+
+// uuid is a random one, which tells uploads apart.
+func uuid() string {
+	var b [16]byte
+	rand.Read(b[:])
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// writeRequests is a blob as a stream of WriteRequest messages (resource_name = 1,
+// write_offset = 2, finish_write = 3, data = 10).
+type writeRequests struct {
+	data   io.Reader
+	name   string
+	offset int64
+	left   int64
+	ready  bytes.Reader
+	chunk  [chunkSize]byte
+}
+
+func (w *writeRequests) Read(p []byte) (int, error) {
+	if w.ready.Len() == 0 {
+		if w.left == 0 {
+			return 0, io.EOF
+		}
+		n := min(w.left, chunkSize)
+		if _, err := io.ReadFull(w.data, w.chunk[:n]); err != nil {
+			return 0, err
+		}
+		var m writer
+		m.text(1, w.name)
+		m.number(2, w.offset)
+		w.left -= n
+		w.offset += n
+		if w.left == 0 {
+			m.number(3, 1)
+		}
+		m.bytes(10, w.chunk[:n])
+		w.ready.Reset(frame(m))
+	}
+	return w.ready.Read(p)
+}
+
+// download fetches a blob into a fresh file and checks every byte of it.
+func (c *Client) download(ctx context.Context, digest action.Digest, path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	err = c.fetch(ctx, digest, f)
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+// fetch writes a blob to w. ReadRequest: resource_name = 1; ReadResponse:
+// data = 10. No more is written than the digest says.
+func (c *Client) fetch(ctx context.Context, digest action.Digest, w io.Writer) error {
+	hash, left := sha256.New(), digest.Size
+	if left > 0 {
+		ctx, cancel := context.WithTimeout(ctx, c.transferTime(digest.Size))
+		defer cancel()
+		var request writer
+		request.text(1, c.prefix()+"blobs/"+digest.String())
+		answer, err := c.open(ctx, serviceByteStream+"Read", bytes.NewReader(frame(request)))
+		if err != nil {
+			return err
+		}
+		defer answer.close()
+		w = io.MultiWriter(w, hash)
+		for {
+			message, err := answer.next()
+			if err == io.EOF {
+				break
+			}
+			if err == nil {
+				err = writeData(w, message, &left)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	if left != 0 || hex.EncodeToString(hash.Sum(nil)) != digest.Hash {
+		return fmt.Errorf("%w: blob %s has other bytes", errRefused, digest)
+	}
+	return nil
+}
+
+// writeData writes the data of a ReadResponse, of which at most left is wanted.
+func writeData(w io.Writer, message []byte, left *int64) error {
+	return eachField(message, func(f field) error {
+		if f.id != protowire.Number(10) {
+			return nil
+		}
+		if *left -= int64(len(f.bytes)); *left < 0 {
+			return fmt.Errorf("%w: a blob is longer than its digest says", errRefused)
+		}
+		_, err := w.Write(f.bytes)
+		return err
+	})
+}
