@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,18 +26,17 @@ type MergePart struct {
 	Refs *object.HostRefs
 }
 
-// planMerge lists what is merged if the link comes to that, in link order. The
-// optimized part stands where the last object with IR stood.
+// planMerge lists what is merged if the link comes to that, in link order.
 func (p *Plan) planMerge(in Input, chosen *choice) {
 	native := map[*object.Object]*Piece{}
 	for i := range p.Native {
 		native[p.Native[i].Object] = &p.Native[i]
 	}
-	lastIR, lastBitcode := lastObject(p.IR), lastObject(p.Bitcode)
+	slot, lastBitcode := p.placeOfIR(chosen), lastObject(p.Bitcode)
 	for _, obj := range in.Objects {
 		part := MergePart{Native: native[obj], Refs: obj.HostRefs}
 		switch {
-		case obj == lastIR:
+		case obj == slot:
 			part = MergePart{Refs: referencesOf(p.IR)}
 		case obj == lastBitcode:
 			part = MergePart{Refs: referencesOf(p.Bitcode), LLVM: true}
@@ -48,6 +48,7 @@ func (p *Plan) planMerge(in Input, chosen *choice) {
 		}
 		p.Merge = append(p.Merge, part)
 	}
+	p.runtimeAfterIR()
 	p.Assembles = chosen.assembled || len(p.IR) > 0
 	p.MergeArguments = mergeArguments(in.Options, p.Assembles)
 }
@@ -57,6 +58,37 @@ func lastObject(pieces []Piece) *object.Object {
 		return nil
 	}
 	return pieces[len(pieces)-1].Object
+}
+
+// placeOfIR is the object in whose place the optimized part stands: the last host
+// object that has IR or no code for the target. Where nvlink has none of these
+// it loses bare IR; here that stands in its own place.
+func (p *Plan) placeOfIR(chosen *choice) *object.Object {
+	if len(p.IR) == 0 {
+		return nil
+	}
+	others := map[*object.Object]bool{}
+	for _, piece := range slices.Concat(p.Native, p.Bitcode) {
+		others[piece.Object] = true
+	}
+	for _, obj := range slices.Backward(chosen.host) {
+		if !others[obj] {
+			return obj
+		}
+	}
+	return lastObject(p.IR)
+}
+
+// runtimeAfterIR puts the device runtime behind the optimized part, without which
+// nvlink refuses the merge.
+func (p *Plan) runtimeAfterIR() {
+	isRuntime := func(m MergePart) bool { return m.Native != nil && IsDeviceRuntime(m.Native.Object) }
+	runtime := slices.IndexFunc(p.Merge, isRuntime)
+	optimized := slices.IndexFunc(p.Merge, func(m MergePart) bool { return m.Native == nil })
+	if runtime >= 0 && optimized > runtime {
+		part := p.Merge[runtime]
+		p.Merge = append(slices.Delete(p.Merge, runtime, runtime+1), part)
+	}
 }
 
 // referencesOf joins the host references of the objects of pieces. Bare code has no

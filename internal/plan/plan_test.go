@@ -365,7 +365,7 @@ func TestRegistration(t *testing.T) {
 }
 
 func TestMergeOrder(t *testing.T) {
-	cs := host("cs.o", refs("", "", "", ""), elf(80))
+	cs, fresh := host("cs.o", refs("", "", "", ""), elf(80)), host("new.o", refs("", "", "", ""), elf(100))
 	tests := []struct {
 		objects []*object.Object
 		want    string
@@ -376,6 +376,11 @@ func TestMergeOrder(t *testing.T) {
 		{objects(aFat, cs, devrt), "lto.cubin cs.o lib64/libcudadevrt.a:cuda_device_runtime.o"},
 		{objects(aFat, devrt, cs), "lto.cubin lib64/libcudadevrt.a:cuda_device_runtime.o cs.o"},
 		{objects(aFat, devrt), "lto.cubin"},
+		{objects(aObj, cs, fresh), "cs.o lto.cubin"},
+		{objects(aObj, cs, aIR), "lto.cubin cs.o"},
+		{objects(aIR, cs, fresh, cs), "cs.o lto.cubin cs.o"},
+		{objects(aObj, devrt, bObj), "lto.cubin lib64/libcudadevrt.a:cuda_device_runtime.o"},
+		{objects(aObj, devrt, cs), "lto.cubin lib64/libcudadevrt.a:cuda_device_runtime.o cs.o"},
 		{objects(devrt, aObj), "lto.cubin"},
 	}
 	for _, test := range tests {

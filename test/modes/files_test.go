@@ -40,7 +40,7 @@ func (s setting) file(tb testing.TB, name string) string {
 
 var (
 	ingredient = regexp.MustCompile(`\{[\w:-]+/[^ {}]+\}`)
-	making     sync.Mutex
+	making     sync.Map // *sync.Mutex by path
 )
 
 // made runs a recipe, once for all runs of the tests: the file is kept under a
@@ -64,8 +64,9 @@ func (s setting) made(tb testing.TB, base, script string) string {
 	})
 	fmt.Fprintf(h, "%s %s %s\n", s.tk.Version, base, script)
 	out := filepath.Join(cacheDir(tb), "made", fmt.Sprintf("%x", h.Sum(nil)[:12]), base)
-	making.Lock()
-	defer making.Unlock()
+	one, _ := making.LoadOrStore(out, &sync.Mutex{})
+	one.(*sync.Mutex).Lock()
+	defer one.(*sync.Mutex).Unlock()
 	if _, err := os.Stat(out); !errors.Is(err, fs.ErrNotExist) {
 		return out
 	}

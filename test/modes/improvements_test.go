@@ -48,6 +48,14 @@ func init() { // a judgement may refer to the list
 			instead: withRuntimeLast,
 		},
 		{
+			id:      "runtime-order",
+			nvlink:  "libcudadevrt before the last object with LTO-IR, in a link that is not whole: fails with `unexpected object after cudadevrt`.",
+			warpld:  "Links as if libcudadevrt came last.",
+			example: "LTO FORM/a.o $LIB/libcudadevrt.a FORM/b.o -r",
+			applies: says("nvlink fatal   : unexpected object after cudadevrt\n"),
+			instead: withRuntimeLast,
+		},
+		{
 			id:      "bare-ir",
 			nvlink:  "`.ltoir`, `.nvvm` and `.fatbin` inputs in a link that is not whole, when no host object has LTO-IR: compiles their code, and leaves it out of the result.",
 			warpld:  "Keeps it, at the place of the last of them; as nvlink does when an empty host object with LTO-IR stands there.",

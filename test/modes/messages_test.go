@@ -33,7 +33,7 @@ var messages = []struct {
 	{text: "ptxas fatal   : Ptx assembly aborted due to errors", line: "LTO FORM/a.o bad/code.fatbin rdc/b.o"},
 	{text: "Unresolved extern variable 'nowhere' in whole program compilation, ignoring extern qualifier", line: "LTO FORM-extra/variable.o DEVRT"},
 	{text: "Conflicting options '--device-debug' and '--Ofast-compile=<min,mid,max>' specified", line: "LTO FORM/a.o FORM/b.o -Ofc=mid -g DEVRT"},
-	{text: "incompatible redefinition for option 'gpu-name'", line: "LTO FORM/a.o FORM/b.o -Xptxas=-arch=sm_86 DEVRT"},
+	{text: "incompatible redefinition for option 'gpu-name'", line: "LTO FORM/a.o FORM/b.o -Xptxas=--gpu-name=sm_86 DEVRT"},
 	{text: "NVVM_ERROR_COMPILATION", line: "LTO FORM/a.o FORM/b.o FORM/dup.o DEVRT -w -disable-infos"},
 
 	// Options.
@@ -103,6 +103,7 @@ var messages = []struct {
 	{text: "merge_elf failed", line: "LTO rdc/a.o rdc/b.o -Werror"},
 	{text: "requested LTO but 'b.o' not built for LTO so doing partial LTO", line: "LTO FORM/a.o rdc/b.o -disable-infos -w -Werror"},
 	{text: "requested LTO but 'mydevrt.a:cuda_device_runtime.o' not built for LTO", line: "LTO FORM/a.o FORM/b.o ar/mydevrt.a"},
+	{text: "unexpected object after cudadevrt", line: "LTO FORM/a.o $LIB/libcudadevrt.a FORM/b.o -r"},
 	{text: "expected libcudadevrt object", line: "LTO FORM/a.o FORM/b.o"},
 
 	// The merge.
