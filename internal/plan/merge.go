@@ -7,6 +7,7 @@ import (
 
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object"
+	"github.com/warpld/warpld/internal/object/hostelf"
 	"github.com/warpld/warpld/internal/options"
 )
 
@@ -32,16 +33,18 @@ func (p *Plan) planMerge(in Input, chosen *choice) {
 	for i := range p.Native {
 		native[p.Native[i].Object] = &p.Native[i]
 	}
-	slot, lastBitcode := p.placeOfIR(chosen), lastObject(p.Bitcode)
+	slot, lastBitcode, beside := p.placeOfIR(chosen), lastObject(p.Bitcode), referencesBeside(chosen, native)
 	for _, obj := range in.Objects {
 		part := MergePart{Native: native[obj], Refs: obj.HostRefs}
 		switch {
 		case obj == slot:
-			part = MergePart{Refs: referencesOf(p.IR)}
+			part = MergePart{Refs: beside}
 		case obj == lastBitcode:
-			part = MergePart{Refs: referencesOf(p.Bitcode), LLVM: true}
+			part = MergePart{Refs: beside, LLVM: true}
 		case part.Native == nil:
 			continue
+		case slot == nil && lastBitcode == nil && part.Refs != nil && beside != nil: // the first one speaks for those that are not merged
+			part.Refs, beside = join(part.Refs, beside), &object.HostRefs{}
 		}
 		if chosen.silent {
 			part.Refs = nil
@@ -91,26 +94,29 @@ func (p *Plan) runtimeAfterIR() {
 	}
 }
 
-// referencesOf joins the host references of the objects of pieces. Bare code has no
-// host code and adds none.
-func referencesOf(pieces []Piece) *object.HostRefs {
+// referencesBeside joins the host references of all host objects that bring no
+// native code: those with IR or bitcode, and those without code for the target, whose host
+// code may launch kernels of others. Bare IR has no host code and adds none.
+func referencesBeside(chosen *choice, native map[*object.Object]*Piece) *object.HostRefs {
 	joined := &object.HostRefs{}
-	for _, piece := range pieces {
-		if piece.Object.Kind != object.HostObject {
+	for _, obj := range chosen.host {
+		if native[obj] != nil {
 			continue
 		}
-		r := piece.Object.HostRefs
-		if r == nil {
+		if obj.HostRefs == nil {
 			return nil
 		}
-		joined.Kernels.External = append(joined.Kernels.External, r.Kernels.External...)
-		joined.Kernels.Internal = append(joined.Kernels.Internal, r.Kernels.Internal...)
-		joined.Devices.External = append(joined.Devices.External, r.Devices.External...)
-		joined.Devices.Internal = append(joined.Devices.Internal, r.Devices.Internal...)
-		joined.Constants.External = append(joined.Constants.External, r.Constants.External...)
-		joined.Constants.Internal = append(joined.Constants.Internal, r.Constants.Internal...)
+		joined = join(joined, obj.HostRefs)
 	}
 	return joined
+}
+
+// join is all that either refers to.
+func join(a, b *object.HostRefs) *object.HostRefs {
+	both := func(a, b hostelf.Refs) hostelf.Refs {
+		return hostelf.Refs{External: slices.Concat(a.External, b.External), Internal: slices.Concat(a.Internal, b.Internal)}
+	}
+	return &object.HostRefs{Kernels: both(a.Kernels, b.Kernels), Devices: both(a.Devices, b.Devices), Constants: both(a.Constants, b.Constants)}
 }
 
 // mergeArguments are the options of the link that matter to the merger.

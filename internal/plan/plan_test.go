@@ -395,6 +395,31 @@ func TestMergeOrder(t *testing.T) {
 	}
 }
 
+// TestReferencesInMerge wants the kernels kept that only the host code of objects
+// without code for the target launches.
+func TestReferencesInMerge(t *testing.T) {
+	old := host("old.o", refs("launched*", "", "", ""), elf(75))
+	other := host("cs.o", refs("own*", "", "", ""), elf(80))
+	for _, test := range []struct {
+		line    string
+		objects []*object.Object
+		want    string // of each part
+	}{
+		{"", objects(old, bs, other), "[launched*] [own*]"},
+		{"-dlto", objects(old, aObj, other), "[launched* _Z6kern_a*] [own*]"},
+		{"-dlto", objects(aObj, other, old), "[own*] [_Z6kern_a* launched*]"},
+	} {
+		p, err := Make(Input{Options: parse(t, test.line), Objects: test.objects, Release: Release{13, 0}})
+		var got []string
+		for _, part := range p.Merge {
+			got = append(got, fmt.Sprint(part.Refs.Kernels.External))
+		}
+		if err != nil || strings.Join(got, " ") != test.want {
+			t.Errorf("%s %s: %v, %q, want %q", test.line, names(test.objects), err, got, test.want)
+		}
+	}
+}
+
 func TestMissingHostCode(t *testing.T) {
 	const info = "info: Input 'a.fatbin' has no host code, which could cause later host link error if there is a reference to it"
 	for line, want := range map[string]map[Release]string{

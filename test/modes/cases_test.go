@@ -192,6 +192,8 @@ var groups = []group{
 			"LTO FORM/hostref.o nohr/b.o DEVRT",
 			"LTO FORM/launch.o FORM/a.o FORM/b.o DEVRT",
 			"LTO ltoir/hostref.ltoir",
+			"dead/native.o dead/launcher.o",
+			"LTO FORM-extra/dead.o dead/launcher.o rdc/r3_printf.o DEVRT",
 		},
 		options: []string{"", "-kernels-used=k_ext_unused,run", "-variables-used=d_ext_unused,level", "-kernels-used=ka -variables-used=gvar -use-host-info", "-kernels-used=kb -ignore-host-info"},
 		archs:   []string{"sm_80", "sm_100"},

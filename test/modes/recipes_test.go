@@ -19,27 +19,29 @@ var recipes = map[string]string{
 	"rdc/w1.o":       dc("w1", everySM),
 	"rdc/w2.o":       dc("w2", everySM),
 	// A kernel that nobody launches calls a function that nobody defines.
-	"dead/native.o":  "echo '" + deadKernel + "' >dead.cu; nvcc -dc " + everySM + " dead.cu -o $OUT",
-	"debug/b.o":      dc("b", everySM+" -G"),
-	"debug/a.o":      dc("a", everySM+" -G"),
-	"lines/a.o":      dc("a", everySM+" -lineinfo"),
-	"lines/b.o":      dc("b", everySM+" -lineinfo"),
-	"cubin/a.cubin":  "nvcc -cubin -rdc=true -arch=$ARCH {src/a.cu} -o $OUT",
-	"cubin/b.cubin":  "nvcc -cubin -rdc=true -arch=$ARCH {src/b.cu} -o $OUT",
-	"cubin/b.o":      "cp {cubin/b.cubin} $OUT",
-	"cubin/b":        "cp {cubin/b.cubin} $OUT",
-	"rdc/b.fatbin":   "nvcc -fatbin -rdc=true " + everySM + " {src/b.cu} -o $OUT",
-	"linked/b.cubin": "nvcc -cubin -arch=$ARCH {src/b.cu} -o $OUT",
-	"linked/b.o":     "nvcc -c -arch=$ARCH {src/b.cu} -o $OUT",
-	"other/b.cubin":  "nvcc -cubin -rdc=true -arch=sm_75 {src/b.cu} -o $OUT",
-	"other/b.o":      dc("b", "-gencode arch=compute_75,code=sm_75"),
-	"again/b.cubin":  "nvlink -r -arch=$ARCH {rdc/b.o} -o $OUT",
-	"again/b.o":      "cp {again/b.cubin} $OUT",
-	"ptx/a.o":        dc("a", "-gencode arch=compute_75,code=compute_75"),
-	"ptx/b.o":        dc("b", "-gencode arch=compute_75,code=compute_75"),
-	"ptx/b.fatbin":   "nvcc -fatbin -rdc=true -gencode arch=compute_75,code=compute_75 {src/b.cu} -o $OUT",
-	"ptx/b.ptx":      "nvcc -ptx -rdc=true -arch=compute_75 {src/b.cu} -o $OUT",
-	"ptx/" + ofPTX:   "ptxas -arch=$ARCH -m64 -c {ptx/b.ptx} -o $OUT",
+	"dead/native.o": "echo '" + deadKernel + "' >dead.cu; nvcc -dc " + everySM + " dead.cu -o $OUT",
+	// Host code that launches it, without device code for any target.
+	"dead/launcher.o": "echo '" + deadLauncher + "' >launcher.cu; nvcc -dc -gencode arch=compute_75,code=sm_75 launcher.cu -o $OUT",
+	"debug/b.o":       dc("b", everySM+" -G"),
+	"debug/a.o":       dc("a", everySM+" -G"),
+	"lines/a.o":       dc("a", everySM+" -lineinfo"),
+	"lines/b.o":       dc("b", everySM+" -lineinfo"),
+	"cubin/a.cubin":   "nvcc -cubin -rdc=true -arch=$ARCH {src/a.cu} -o $OUT",
+	"cubin/b.cubin":   "nvcc -cubin -rdc=true -arch=$ARCH {src/b.cu} -o $OUT",
+	"cubin/b.o":       "cp {cubin/b.cubin} $OUT",
+	"cubin/b":         "cp {cubin/b.cubin} $OUT",
+	"rdc/b.fatbin":    "nvcc -fatbin -rdc=true " + everySM + " {src/b.cu} -o $OUT",
+	"linked/b.cubin":  "nvcc -cubin -arch=$ARCH {src/b.cu} -o $OUT",
+	"linked/b.o":      "nvcc -c -arch=$ARCH {src/b.cu} -o $OUT",
+	"other/b.cubin":   "nvcc -cubin -rdc=true -arch=sm_75 {src/b.cu} -o $OUT",
+	"other/b.o":       dc("b", "-gencode arch=compute_75,code=sm_75"),
+	"again/b.cubin":   "nvlink -r -arch=$ARCH {rdc/b.o} -o $OUT",
+	"again/b.o":       "cp {again/b.cubin} $OUT",
+	"ptx/a.o":         dc("a", "-gencode arch=compute_75,code=compute_75"),
+	"ptx/b.o":         dc("b", "-gencode arch=compute_75,code=compute_75"),
+	"ptx/b.fatbin":    "nvcc -fatbin -rdc=true -gencode arch=compute_75,code=compute_75 {src/b.cu} -o $OUT",
+	"ptx/b.ptx":       "nvcc -ptx -rdc=true -arch=compute_75 {src/b.cu} -o $OUT",
+	"ptx/" + ofPTX:    "ptxas -arch=$ARCH -m64 -c {ptx/b.ptx} -o $OUT",
 
 	// LTO-IR.
 	"lto75/b.o":        dc("b", "-gencode arch=compute_75,code=lto_75"),
@@ -89,6 +91,8 @@ var recipes = map[string]string{
 	"stored-extra/duplicate.o":  spoiling(secondDefinition, "-no-compress"),
 	"default-extra/duplicate.o": spoiling(secondDefinition, ""),
 
+	"stored-extra/dead.o":  spoiling(unlaunched, "-no-compress"),
+	"default-extra/dead.o": spoiling(unlaunched, ""),
 	// A variable that nobody defines.
 	"stored-extra/variable.o":  spoiling(undefinedVariable, "-no-compress"),
 	"default-extra/variable.o": spoiling(undefinedVariable, ""),
@@ -149,7 +153,9 @@ const (
 
 const (
 	deadKernel        = "extern __device__ int nowhere(int); __device__ int gvar; __device__ int bfun(int x) { return x; } __global__ void dead(int *p) { *p = nowhere(3); } __global__ void alive(int *p) { *p = 1; } void launch() { alive<<<1, 1>>>(0); }"
+	deadLauncher      = "extern __global__ void dead(int *); __device__ int unused; void launch2() { dead<<<1, 1>>>(0); }"
 	undefinedCall     = "extern __device__ float nowhere_at(float); __global__ void lost(float *p) { p[0] = nowhere_at(p[1]); } void launch() { lost<<<1, 1>>>(0); }"
+	unlaunched        = "__global__ void dead(int *p) { *p = 3; } __global__ void alive(int *p) { *p = 1; } void launch() { alive<<<1, 1>>>(0); }"
 	undefinedVariable = "extern __device__ int nowhere; __global__ void lost(int *p) { *p = nowhere; } void launch() { lost<<<1, 1>>>(0); }"
 	secondDefinition  = "__device__ float m17_f1(float x, float, float, unsigned, int, const float *) { return x; }"
 )
