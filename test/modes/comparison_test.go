@@ -35,7 +35,7 @@ func full() bool {
 
 // sampled says whether a link is one of the reduced form: each command line is
 // run in one setting, for sm_90 with the first release if it is for that, and
-// one in eight of the other links is, too. Which ones depends on nothing else.
+// one in sixteen of the other links is, too. Which ones depends on nothing else.
 func (c scenario) sampled(s setting, first string) bool {
 	arch := archs[1]
 	if !slices.Contains(c.archs, arch) {
@@ -45,7 +45,7 @@ func (c scenario) sampled(s setting, first string) bool {
 	if c.only != "" {
 		release = c.only
 	}
-	return s.arch == arch && s.tk.Release() == release || sum(c.full+s.String())%8 == 0
+	return s.arch == arch && s.tk.Release() == release || sum(c.full+s.String())%16 == 0
 }
 
 func sum(text string) uint32 {
