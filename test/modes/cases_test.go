@@ -146,7 +146,7 @@ var groups = []group{
 			"LTO FORM/a.o ptx/b.ptx",
 			"LTO ptx/b.ptx",
 		},
-		options: []string{"-time=times.csv", "-emit-ptx", "-maxrregcount=24 -w"},
+		options: []string{"-time=times.csv", "-emit-ptx", "-maxrregcount=24 -w", "-g", "-Xptxas=-v"},
 		archs:   []string{"sm_90"},
 	},
 	{
