@@ -63,7 +63,7 @@ type Tools struct {
 
 // stall is how long a tool may wait without computing. Libraries that compile in
 // several threads sometimes wait for themselves.
-const stall = time.Minute
+const stall = 30 * time.Second
 
 // A Job is what a worker reads. Modules are named by their place in the link, not
 // by their paths, so that the same program in another directory is the same job.

@@ -85,11 +85,11 @@ func stalls(pid int, limit time.Duration, ended <-chan struct{}) bool {
 			return false
 		case <-ticker.C:
 		}
-		used, stopped, err := processor(pid)
+		used, held, err := processor(pid)
 		if err != nil {
 			return false
 		}
-		if stopped || used-before > limit/useful {
+		if held || used-before > limit/useful {
 			before, idle = used, -1
 		}
 	}
@@ -100,8 +100,8 @@ func stalls(pid int, limit time.Duration, ended <-chan struct{}) bool {
 const tick = time.Second / 100
 
 // processor is how long all threads of a process have computed, and whether
-// somebody has stopped it.
-func processor(pid int) (used time.Duration, stopped bool, err error) {
+// somebody has stopped it or a disk lets it wait.
+func processor(pid int) (used time.Duration, held bool, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, false, err
@@ -119,5 +119,5 @@ func processor(pid int) (used time.Duration, stopped bool, err error) {
 		}
 		used += time.Duration(n) * tick
 	}
-	return used, words[0][0] == 'T' || words[0][0] == 't', nil
+	return used, bytes.ContainsAny(words[0], "TtD"), nil
 }
