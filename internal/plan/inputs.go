@@ -159,6 +159,9 @@ func (p *Plan) native(o *options.Options, c *choice, piece Piece) {
 	if piece.Module.Kind == object.PTX {
 		c.assembled = true
 		piece.Said = len(p.Messages)
+		if last := len(p.Messages) - 1; piece.Object.Kind == object.PTXFile && last >= 0 && p.Messages[last].ID == noHostCode && p.Messages[last].Origin == piece.Object.Origin {
+			piece.Said = last // it assembles PTX by itself before it looks for host code
+		}
 	}
 	p.Native = append(p.Native, piece)
 	if !o.LTO {
@@ -176,13 +179,15 @@ func (p *Plan) native(o *options.Options, c *choice, piece Piece) {
 	p.because("native code takes part", piece.Object.Origin)
 }
 
+const noHostCode = "no-host-code"
+
 // warnOfMissingHostCode is for bare device code in a program that registers its
 // objects; nvlink speaks of it since 13.4.
 func (p *Plan) warnOfMissingHostCode(in Input, obj *object.Object) {
 	if in.Options.RegisterLinkBinaries == "" || in.Release.Number() < 134 || !isBare(obj) {
 		return
 	}
-	p.Messages = append(p.Messages, &message.Message{Severity: message.Info, ID: "no-host-code", Origin: obj.Origin,
+	p.Messages = append(p.Messages, &message.Message{Severity: message.Info, ID: noHostCode, Origin: obj.Origin,
 		Text: fmt.Sprintf("Input '%s' has no host code, which could cause later host link error if there is a reference to it", obj.Origin)})
 }
 

@@ -136,16 +136,6 @@ func init() { // a judgement may refer to the list
 			instead: withoutKeeping,
 		},
 		{
-			id:      "ptx-messages",
-			nvlink:  "PTX inputs: assembles each before it looks at the next input, so that what ptxas says stands between messages about inputs.",
-			warpld:  "Assembles them at the same time, and while LTO-IR is compiled. What ptxas says comes after the messages about inputs.",
-			example: "LTO FORM/hostref.o FORM/a.o ptx/b.o -g",
-			applies: func(line string, want kit.Result) bool {
-				return strings.Contains(line, "ptx/b.") && strings.Contains(want.Stderr, "ptxas ")
-			},
-			instead: inAnyOrder,
-		},
-		{
 			id:      "ignored-input",
 			nvlink:  "Inputs that are empty, damaged, of no known kind, or linked already: leaves them out in silence.",
 			warpld:  "Leaves them out with a warning, which `--warpld-strict` makes an error.",
@@ -278,16 +268,6 @@ func succeeds(_ setting, _ testing.TB, _ string, _, got kit.Result) verdict {
 		return verdict{outcome: different, differences: []string{fmt.Sprintf("exit code %d and %d bytes", got.Exit, len(got.Files[output]))}}
 	}
 	return verdict{outcome: "an output where nvlink has none"}
-}
-
-// inAnyOrder wants the lines of nvlink's messages, no matter which comes first.
-func inAnyOrder(_ setting, _ testing.TB, _ string, want, got kit.Result) verdict {
-	want.Stderr, got.Stderr = sortedLines(want.Stderr), sortedLines(got.Stderr)
-	return compare(want, got)
-}
-
-func sortedLines(text string) string {
-	return strings.Join(slices.Sorted(strings.Lines(text)), "")
 }
 
 // failsWith wants an exit code of 1 and a message.
