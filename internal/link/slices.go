@@ -34,18 +34,17 @@ func (s *sliced) hear(m *message.Message) {
 	s.said = append(s.said, m)
 }
 
-// all is what was said, in an order that doesn't depend on which step ended first,
-// and once: slices share code.
+// all is what was said, in an order that doesn't depend on which step ended first.
+// What libnvvm says of code that slices share comes once.
 func (s *sliced) all() (list []*message.Message) {
 	seen := map[string]bool{}
-	for _, m := range append(slices.Clone(s.logs), s.said...) {
-		if m == nil || seen[m.Tool+m.Text] {
-			continue
+	for _, m := range s.logs {
+		if m != nil && !seen[m.Text] {
+			seen[m.Text] = true
+			list = append(list, m)
 		}
-		seen[m.Tool+m.Text] = true
-		list = append(list, m)
 	}
-	return list
+	return append(list, s.said...)
 }
 
 // slices links the program in slices: it reads the symbols of each module, plans

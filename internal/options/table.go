@@ -242,7 +242,7 @@ var table = []row{
 			"whose property 'tool-NAME' is the SHA-256 of the tool of this machine."},
 	{long: "warpld-remote-upload", short: "warpld-remote-upload", group: own, field: func(o *Options) any { return &o.Own.Remote.Upload },
 		help: "Store results that are made here in the shared cache."},
-	{long: "warpld-slice-size", short: "warpld-slice-size", group: own, field: func(o *Options) any { return &o.Own.SliceSize }, value: "kilobytes", initial: "192",
+	{long: "warpld-slice-size", short: "warpld-slice-size", group: own, field: func(o *Options) any { return &o.Own.SliceSize }, value: "kilobytes", initial: "128",
 		help: "How much code a slice of --warpld-mode=fast has, roughly; 0 for one kernel in each, whatever that costs."},
 	{long: "warpld-strict", short: "warpld-strict", group: own, field: func(o *Options) any { return &o.Own.Strict },
 		help: "Make errors of the warnings that nvlink does not have: about inputs that take no part in the link, " +

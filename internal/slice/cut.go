@@ -11,9 +11,9 @@ import (
 	"github.com/warpld/warpld/internal/ptx"
 )
 
-// DefaultSize makes slices of about half a second of libnvvm and ptxas, beside
-// which the 40 ms that a slice costs by itself are little.
-const DefaultSize = 192 << 10
+// DefaultSize makes slices of about a third of a second of libnvvm and ptxas, beside
+// which the 30 ms that a slice costs by itself are little.
+const DefaultSize = 128 << 10
 
 // DefaultAmplification is where slicing starts to cost more than it brings.
 const DefaultAmplification = 1.3
