@@ -82,7 +82,8 @@ func (w *world) walk(t *testing.T, m mode, states []state) {
 		hits, steps = hits+h, steps+all
 	}
 	t.Logf("%d links gave %d different outputs, %d of them fail; %d of %d steps came from the cache", links, len(outputs), failed, hits, steps)
-	if len(outputs) < links/3 || failed > links/2 || hits == 0 || hits == steps {
+	// In exact mode an edit mostly leaves nothing to reuse, so a short walk may not.
+	if len(outputs) < links/3 || failed > links/2 || hits == 0 && links > 50 || hits == steps {
 		t.Error("this shows nothing")
 	}
 }
