@@ -46,7 +46,7 @@ func newProgram(tk kit.Toolkit, name, dir string) (*program, error) {
 		}
 		sources, err = kit.Thrust(dir)
 		p.edits = []edit{
-			{name: "host code", file: "main", from: "1 << 20", to: "1 << 21"},
+			{name: hostCode, file: "main", from: "1 << 20", to: "1 << 21"},
 			{name: "a comment", file: "score", from: "#include", to: "// said here\n#include"},
 			{name: "a kernel", file: "sort", from: "score(a) < score(b)", to: "score(a) < 2 * score(b)"},
 			{name: "a library", file: "score", from: "float s = 0", to: "float s = 0.5f"},
