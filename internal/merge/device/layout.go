@@ -152,9 +152,6 @@ func (w *writer) check() error {
 		}
 	}
 	switch {
-	case w.keep != nil && w.laterConstants:
-		// nvlink leaves the offset of one of them in the null symbol.
-		return unsupported("", "the value of the null symbol when kernels are removed and several inputs have constants")
 	case len(w.headers) >= maxSections:
 		return unsupported("", "files of %d sections", len(w.headers))
 	case w.sections[w.archNote].index > maxArchNote:
@@ -262,6 +259,9 @@ func (s *segment) put(b []byte) {
 }
 
 func (w *writer) putSymbols(b []byte) {
+	if w.keep != nil {
+		le.PutUint64(b[8:], w.lastVector)
+	}
 	for _, id := range slices.Concat(w.locals, w.globals, w.lates) {
 		y := &w.symbols[id]
 		kind, other := y.kind, y.other

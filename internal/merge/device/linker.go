@@ -23,7 +23,7 @@ type linker struct {
 	shared           []symbolID // shared variables, in the order in which they were met
 	replaced         int        // weak functions that strong ones replaced
 	arrivals         int        // of lists of attributes
-	laterConstants   bool       // more than one input has some
+	lastVector       uint64     // where the last constants went that isVector knows
 	records          [][]byte   // of the tools that made the inputs
 	virtual          int        // the lowest architecture that the sources of inputs were for
 

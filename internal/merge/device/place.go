@@ -38,11 +38,24 @@ func (l *linker) placeSection(o *object, index int) (placement, error) {
 	if data := o.bytes(s); len(data) > 0 {
 		out.pieces = append(out.pieces, piece{at.offset, data})
 	}
-	if s.Type == typeConstant0+3 && at.offset > 0 {
-		l.laterConstants = true
+	if s.Type == typeConstant0+3 && isVector(s) {
+		l.lastVector = at.offset
 	}
 	l.placeMirror(o, index, out)
 	return *at, nil
+}
+
+// isVector reports whether a section of constants has the size of a number or of
+// a vector. nvlink treats such sections in a way that shows only in the value of
+// the null symbol, if kernels may be removed.
+func isVector(s *elf64.Section) bool {
+	switch s.Size {
+	case 4, 8:
+		return s.Align == s.Size
+	case 12, 16, 20, 24, 32, 48, 64:
+		return true
+	}
+	return false
 }
 
 // mergeSections brings in the sections that no variable brought in: debug
