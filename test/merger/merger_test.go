@@ -5,6 +5,7 @@
 package merger
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -22,6 +23,7 @@ import (
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object/arch"
 	"github.com/warpld/warpld/internal/object/cubin"
+	"github.com/warpld/warpld/internal/object/elf64"
 	"github.com/warpld/warpld/internal/object/fatbin"
 	"github.com/warpld/warpld/internal/object/hostelf"
 	"github.com/warpld/warpld/test/kit"
@@ -285,11 +287,54 @@ func randomCount(t *testing.T) int {
 	return n
 }
 
-// randomProgram is one of two to five cubins.
-func randomProgram(r *rand.Rand, all []string) program {
-	list := slices.Clone(all)
+// randomProgram is one of two to five cubins. Many of the sources define the same
+// names; three of four programs avoid that, so that most can be linked.
+func randomProgram(t *testing.T, r *rand.Rand, all []string, built map[string]string) program {
+	t.Helper()
+	list, size, fitting := slices.Clone(all), 2+r.IntN(4), r.IntN(4) > 0
 	r.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
-	return program{names: list[:2+r.IntN(4)]}
+	defined := map[string]bool{}
+	var p program
+	for _, name := range list {
+		own := globals(t, built[name])
+		if fitting && slices.ContainsFunc(own, func(y string) bool { return defined[y] }) {
+			continue
+		}
+		for _, y := range own {
+			defined[y] = true
+		}
+		if p.names = append(p.names, name); len(p.names) == size {
+			break
+		}
+	}
+	return p
+}
+
+var globalsOf = map[string][]string{} // of files that were read already
+
+// globals are the names that a cubin defines for all others.
+func globals(t *testing.T, path string) []string {
+	t.Helper()
+	if list, ok := globalsOf[path]; ok {
+		return list
+	}
+	data := read(t, path)
+	f, err := cubin.Open(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := f.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := []string{}
+	for _, y := range table.All() {
+		if y.Binding == elf64.Global && y.Section != elf64.Undefined {
+			list = append(list, y.Name)
+		}
+	}
+	globalsOf[path] = list
+	return list
 }
 
 func TestRandomPrograms(t *testing.T) {
@@ -298,7 +343,7 @@ func TestRandomPrograms(t *testing.T) {
 		built := s.buildAll(t, all)
 		r := rand.New(rand.NewPCG(7, 7))
 		for range randomCount(t) {
-			p := randomProgram(r, all)
+			p := randomProgram(t, r, all, built)
 			t.Run(p.String(), func(t *testing.T) { s.compare(t, p, built) })
 		}
 	})
@@ -396,4 +441,8 @@ size2 size1
 size1 size3
 size3 size1
 size3 size2 size1
+ex7 ex8
+ex9 ex8 ex7
+c2e c2f
+c2f c2e c2a
 `

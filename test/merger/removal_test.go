@@ -51,7 +51,7 @@ func TestRemoval(t *testing.T) {
 		r := rand.New(rand.NewPCG(3, 3))
 		list := append(singles(t), programs()...)
 		for range randomCount(t) {
-			list = append(list, randomProgram(r, all))
+			list = append(list, randomProgram(t, r, all, built))
 		}
 		for _, p := range list {
 			for _, removal := range s.removals(t, r, p, built) {

@@ -281,6 +281,7 @@ func TestWhatRulesDontCoverIsNamed(t *testing.T) {
 		want  string
 	}{
 		{objecttest.Section{Name: ".nv.uft", Type: 0x7000000e}, ".nv.uft"},
+		{objecttest.Section{Name: ".x", Type: uint32(typeRela), Flags: flagOwned, Info: 1, EntSize: relaSize, Data: make([]byte, 2*relaSize)}, ".x"},
 		{objecttest.Section{Name: ".debug_x", Flags: 0x800}, ".debug_x"},
 		{objecttest.Section{Name: ".nv.info.f", Type: uint32(typeInfo), Data: []byte{1, 0xee, 0, 0}}, "0xee"},
 		{objecttest.Section{Name: ".nv.callgraph", Type: uint32(typeCallGraph), Data: []byte{0, 0, 0, 0, 0xf0, 0xff, 0xff, 0xff, 1, 0, 0, 0, 1, 0, 0, 0}}, "group -16"},

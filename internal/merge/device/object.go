@@ -164,8 +164,10 @@ func knownSection(s *elf64.Section) bool {
 		return s.Index == 0
 	case typeStrtab, typeSymtab, typeCallGraph, typePrototype, typeCompat:
 		return s.Flags == 0
-	case typeRel, typeRela:
-		return s.Flags == flagOwned
+	case typeRel:
+		return s.Flags == flagOwned && strings.HasPrefix(s.Name, ".rel.")
+	case typeRela:
+		return s.Flags == flagOwned && strings.HasPrefix(s.Name, ".rela.")
 	case typeInfo:
 		return s.Flags&^flagOwned == 0
 	case typeNote:
@@ -196,6 +198,9 @@ func (o *object) readSymbols(*Options) error {
 		s := &o.file.Sections[i]
 		switch {
 		case s.Name == ".note.nv.tkinfo":
+			if o.records != nil || s.Size%4 != 0 {
+				return unsupported(o.name, "a second section '%s', or one of %d bytes", s.Name, s.Size)
+			}
 			o.records = o.bytes(s)
 		case s.Type != typeSymtab:
 		case table.Len() > 0:
