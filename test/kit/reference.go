@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 	"testing"
 )
 
@@ -51,7 +51,7 @@ func (t Toolkit) keptAt(job Job) (string, error) {
 			return "", err
 		}
 		fmt.Fprintf(h, "%s %x\n", e.Name(), sha256.Sum256(data))
-		if strings.HasSuffix(e.Name(), ".cubin") {
+		if slices.Contains([]string{".cubin", ".fatbin", ".ptx"}, filepath.Ext(e.Name())) { // registered by path
 			fmt.Fprintln(h, job.Dir)
 		}
 	}

@@ -83,7 +83,7 @@ func TestRunReportsHowAToolEnds(t *testing.T) {
 
 // TestStall ends a tool that waits, but not one that computes as long.
 func TestStall(t *testing.T) {
-	const stall = 500 * time.Millisecond
+	const stall = 3 * time.Second // long enough for a busy machine to let a loop compute
 	for script, want := range map[string]time.Duration{
 		"sleep 60": stall,
 		"i=0; while [ $i -lt 500000 ]; do i=$((i+1)); done": 0,
