@@ -26,6 +26,7 @@ func (l *linker) buildFast(ctx context.Context, w *workshop) (*build, error) {
 			return nil, ctx.Err()
 		}
 		if err == nil && report.Refused == nil {
+			l.reportPlan(len(l.plan.Messages))
 			for _, m := range report.Said {
 				l.log.Report(m)
 			}
@@ -121,11 +122,12 @@ func (l *linker) fastLink(ctx context.Context, w *workshop) (*build, *fastReport
 
 // fastAction names all that a sliced link depends on.
 func (b *build) fastAction() (*action.Action, error) {
-	nvlink, err := b.toolkit.NeedNVLink()
-	if err != nil {
-		return nil, err
+	own, record := &b.options.Own, ""
+	if own.ExactBytes {
+		record = b.options.Record()
 	}
-	job, err := json.Marshal([]any{b.plan.Engine, b.plan.EngineOptions(), b.plan.Assemble, b.plan.MergeArguments, b.options.Own.SliceSize})
+	job, err := json.Marshal([]any{b.plan.Engine, b.plan.EngineOptions(), b.plan.Assemble, b.plan.MergeArguments, b.options.Arch,
+		own.SliceSize, own.Merge, own.ExactBytes, record})
 	if err != nil {
 		return nil, err
 	}
@@ -139,8 +141,10 @@ func (b *build) fastAction() (*action.Action, error) {
 			{Name: engine.JobFile, Content: action.Bytes(job)},
 			{Name: "engine.so", Content: action.AtPath(b.tools.Library)},
 			{Name: "ptxas", Content: action.AtPath(b.tools.PTXAS)},
-			{Name: "nvlink", Content: action.AtPath(nvlink)},
 		},
+	}
+	if nvlink, err := b.toolkit.NeedNVLink(); err == nil { // our own merger may do without
+		a.Inputs = append(a.Inputs, action.File{Name: "nvlink", Content: action.AtPath(nvlink)})
 	}
 	for i, m := range b.sliced.modules {
 		a.Inputs = append(a.Inputs, action.File{Name: engine.ModuleName(i), Origin: m.Origin, Content: m.Content})

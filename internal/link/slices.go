@@ -23,9 +23,9 @@ type sliced struct {
 	plan    *slice.Plan
 
 	mu   sync.Mutex
-	open int                // slices that libnvvm has not made yet
-	logs []*message.Message // what libnvvm said of each slice
-	said []*message.Message // what else was said
+	open int                  // slices that libnvvm has not made yet
+	logs [][]*message.Message // what libnvvm said of each slice
+	said []*message.Message   // what else was said
 }
 
 func (s *sliced) hear(m *message.Message) {
@@ -38,7 +38,7 @@ func (s *sliced) hear(m *message.Message) {
 // What libnvvm says of code that slices share comes once.
 func (s *sliced) all() (list []*message.Message) {
 	seen := map[string]bool{}
-	for _, m := range s.logs {
+	for _, m := range slices.Concat(s.logs...) {
 		if m != nil && !seen[m.Text] {
 			seen[m.Text] = true
 			list = append(list, m)
@@ -60,7 +60,7 @@ func (b *build) slices(ctx context.Context, w *workshop) error {
 		return err
 	}
 	b.say("%d slices, together %.2f times the work of the program", len(s.plan.Slices), s.plan.Amplification)
-	s.open, s.logs = len(s.plan.Slices), make([]*message.Message, len(s.plan.Slices))
+	s.open, s.logs = len(s.plan.Slices), make([][]*message.Message, len(s.plan.Slices))
 	b.shards = make([]*assembly, 1+s.open)
 	b.shards[0] = b.assembleSlice(s.plan.Data())
 	for i := range s.plan.Slices {
@@ -129,7 +129,7 @@ func (b *build) compileSlice(i int) {
 			if text, err = one.Rewrite(text); err != nil {
 				return err
 			}
-			s.logs[i] = outcome.Log
+			s.logs[i] = []*message.Message{outcome.Wrote, outcome.Log}
 			b.shards[1+i] = b.assembleSlice(text)
 			s.mu.Lock()
 			defer s.mu.Unlock()
