@@ -19,28 +19,26 @@ func (l *linker) buildFast(ctx context.Context, w *workshop) (*build, error) {
 	if l.plan.Mode == plan.Plain {
 		return nil, nil // there is nothing to cut
 	}
-	reason := l.unfit()
-	if reason == "" {
-		b, report, err := l.fastLink(ctx, w)
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		if err == nil && report.Refused == nil {
-			l.reportPlan(len(l.plan.Messages))
-			for _, m := range report.Said {
-				l.log.Report(m)
-			}
-			return b, nil
-		}
-		refused := report.Refused
-		if err != nil {
-			refused = notSliced(err)
-		}
-		l.log.Report(refused)
+	if reason := l.unfit(); reason != "" {
+		l.log.Report(notSliced(&message.Message{Text: reason}))
 		return nil, nil
 	}
-	l.log.Report(notSliced(&message.Message{Text: reason}))
-	return nil, nil
+	b, report, err := l.fastLink(ctx, w)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		l.log.Report(notSliced(err))
+		return nil, nil
+	case report.Refused != nil:
+		l.log.Report(report.Refused)
+		return nil, nil
+	}
+	l.reportPlan(len(l.plan.Messages))
+	for _, m := range report.Said {
+		l.log.Report(m)
+	}
+	return b, nil
 }
 
 // unfit says why slices are out of the question; empty: they are not.
