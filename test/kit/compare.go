@@ -77,8 +77,11 @@ var (
 
 // comparable leaves out of a text what may differ.
 func comparable(text string) string {
-	return duration.ReplaceAllString(ownLine.ReplaceAllString(text, ""), "TIME ${1}ms")
+	return WithoutTimes(ownLine.ReplaceAllString(text, ""))
 }
+
+// WithoutTimes leaves measured times out of a text.
+func WithoutTimes(text string) string { return duration.ReplaceAllString(text, "TIME ${1}ms") }
 
 func (c Comparison) fileDifference(name string, want, got []byte) string {
 	if filepath.Ext(name) == ".csv" { // of -time
