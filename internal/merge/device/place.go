@@ -29,7 +29,9 @@ func (l *linker) placeSection(o *object, index int) (placement, error) {
 	if out.kind != s.Type || out.flags != s.Flags {
 		return *at, unsupported(o.name, "the section '%s', which is something else in another input", s.Name)
 	}
-	out.align = max(out.align, s.Align)
+	if s.Type != typeShared || owner == noSection { // a kernel's is aligned as its variables are
+		out.align = max(out.align, s.Align)
+	}
 	*at = placement{section: id, offset: alignUp(out.size, s.Align), done: true}
 	out.size = at.offset + s.Size
 	if out.size > maxSize {

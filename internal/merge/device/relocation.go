@@ -256,6 +256,8 @@ func (l *linker) patchCode(target *section, r *relocation, y *symbol) error {
 		p.value = ^uint64(0)
 	case y.kind != typeData || target.flags&flagExec == 0:
 		return unsupported("", "the relocation %d in '%s' on '%s'", r.kind, target.name, y.name)
+	case y.isShared() && !y.defined() && len(l.reached.by[target.function]) == 0:
+		p.value = ^uint64(0)
 	case y.isShared() && !y.defined():
 		for _, k := range l.reached.by[target.function] {
 			p.value = max(p.value, l.sections[l.symbols[k].function.shared].dynamic)
