@@ -60,6 +60,11 @@ func (l view) compute() error {
 		}
 		info.added = append(info.added, attribute{form: formBytes, id: attrMinStack, symbols: []symbolID{k}, word: uint32(d.bytes)})
 		counted := l.countedFor(k)
+		if l.externalsFirst(counted) {
+			l.setExternals(k, counted)
+			l.setBarriers(k, counted)
+			continue
+		}
 		l.setBarriers(k, counted)
 		l.setExternals(k, counted)
 	}
@@ -108,6 +113,26 @@ func (l view) setRegisters(info *attributeList) {
 			x.word = max(x.word, l.symbols[f].function.registers)
 		}
 	}
+}
+
+// externalsFirst reports whether a function with externals came in before all
+// functions with barriers, of those that count for a kernel. It decides the order
+// in which rows are added.
+func (l view) externalsFirst(counted []symbolID) bool {
+	if len(l.reached.kernels) == 1 {
+		return false
+	}
+	for _, f := range l.byArrival(counted) {
+		if a := l.attributesOf(f); a != nil {
+			switch {
+			case a.find(attrBarriers) != nil:
+				return false
+			case len(l.externalsOf([]symbolID{f})) > 0:
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // attributesOf are those in the section of a function; a kernel has one.
