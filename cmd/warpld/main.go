@@ -1,6 +1,7 @@
 // Warpld links device code: see README.md.
 //
-// Started as nvlink, or with arguments that look like nvlink's, it links.
+// Started as nvlink, or with arguments that look like nvlink's, it links; also as the
+// program that clang calls for that.
 // Otherwise the first argument is a command of its own.
 package main
 
@@ -16,6 +17,7 @@ import (
 	"github.com/warpld/warpld/internal/engine"
 	"github.com/warpld/warpld/internal/engine/worker"
 	"github.com/warpld/warpld/internal/link"
+	"github.com/warpld/warpld/internal/options"
 	"golang.org/x/term"
 )
 
@@ -43,6 +45,9 @@ func run(ctx context.Context) int {
 		Terminal: term.IsTerminal(int(os.Stderr.Fd())),
 	}
 	args := os.Args[1:]
+	if filepath.Base(os.Args[0]) == options.ClangName {
+		return link.RunForClang(ctx, caller, args)
+	}
 	asNvlink := filepath.Base(os.Args[0]) == "nvlink"
 	if !asNvlink && (len(args) == 0 || command.Known(args[0])) {
 		return command.Run(ctx, caller, args)

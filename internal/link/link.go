@@ -71,6 +71,17 @@ func Run(ctx context.Context, c Caller, args []string) int {
 	return l.log.ExitCode()
 }
 
+// RunForClang links as the program that clang calls for it.
+func RunForClang(ctx context.Context, c Caller, args []string) int {
+	translated, err := options.FromClang(args)
+	if err == nil {
+		return Run(ctx, c, translated)
+	}
+	log := message.NewLog(c.Stderr, message.Style{Terminal: c.Terminal})
+	log.Fail(err)
+	return log.ExitCode()
+}
+
 // link is the phases in their order.
 func (l *linker) link(ctx context.Context) (err error) {
 	if l.options.Help {

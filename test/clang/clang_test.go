@@ -559,6 +559,32 @@ func TestOptions(t *testing.T) {
 	}
 }
 
+// TestDriver: clang builds a program and calls warpld as its own linker of device code.
+func TestDriver(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Symlink(kit.Binary(t), filepath.Join(dir, "clang-nvlink-wrapper")); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("COMPILER_PATH", dir)
+	t.Setenv("WARPLD_FLAGS", "--warpld-cache=off")
+	t.Setenv("CUDA_HOME", toolkit(t).Root) // clang doesn't pass on --cuda-path where it only links
+	for lto, flags := range map[string][]string{"full": {"-foffload-lto"}, "thin": {"-foffload-lto=thin", "-fno-split-lto-unit"}} {
+		flags = append(flags, "-fwhole-program-vtables")
+		objects := append(sample(t, ".o", flags...), compile(t, clang22, "main.cu", "main.o", flags...))
+		program := filepath.Join(dir, lto)
+		args := append([]string{"--cuda-path=" + toolkit(t).Root, "--offload-new-driver", "--offload-arch=" + arch, "-fgpu-rdc", "-O2", "-w", "-Wno-unknown-cuda-version",
+			"-L" + toolkit(t).Lib(), "-lcudart", "-o", program}, append(flags, objects...)...)
+		run(t, clang22, args...)
+		data, err := os.ReadFile(program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if counts := instructions(t, data); counts["kern_live"] == 0 || counts["kern_live"] > 66 || counts["kern_dead2"] == 0 {
+			t.Errorf("%s: %v", lto, counts)
+		}
+	}
+}
+
 // TestKeep: the commands that --verbose-keep prints make the output anew.
 func TestKeep(t *testing.T) {
 	files := sample(t, ".bc", bitcode()...)
