@@ -21,6 +21,8 @@ type LLVMJob struct {
 	// Prepare asks for bitcode of the only module that is ready for ThinLTO, but for
 	// its summary, instead of PTX.
 	Prepare bool `json:",omitempty"`
+	// Merge asks for bitcode of all modules in one, which can be linked again.
+	Merge bool `json:",omitempty"`
 }
 
 // An LLVMAnswer is what it says beyond the PTX.
@@ -30,8 +32,9 @@ type LLVMAnswer struct {
 	// Kernels and Variables were removed, because the host can't name them and no
 	// device code needs them.
 	Kernels, Variables []string
-	// Warnings are LLVM's.
+	// Warnings are LLVM's, and so are Remarks, which were asked for.
 	Warnings []string
+	Remarks  []string `json:",omitempty"`
 }
 
 // CompileBitcode is the action that makes PTX of bitcode. libdevice is the path of
@@ -48,6 +51,17 @@ func CompileBitcode(t Tools, modules []Module, settings plan.LLVM, libdevice str
 		return nil, err
 	}
 	a.Label = "compile-bitcode"
+	return a, nil
+}
+
+// MergeBitcode is the action that makes one module of all.
+func MergeBitcode(t Tools, modules []Module, settings plan.LLVM) (*action.Action, error) {
+	job := Job{Engine: plan.Bitcode, LLVM: &LLVMJob{LLVM: settings, Merge: true}, PostLink: true}
+	a, err := job.action(t, modules, nil, []string{PTXFile, AnswerFile, LinkedFile})
+	if err != nil {
+		return nil, err
+	}
+	a.Label = "merge-bitcode"
 	return a, nil
 }
 

@@ -142,8 +142,7 @@ func JudgeThin(what string, modules []Module, r *action.Result) error {
 	return m
 }
 
-// Prepared and Summarized give the modules of such actions.
-func Prepared(r *action.Result) action.Content   { return r.Outputs[LinkedFile] }
+// Summarized gives the module of such an action.
 func Summarized(r *action.Result) action.Content { return r.Outputs[summarizedFile] }
 
 // RepairNames makes names of PTX of those that ThinLTO gives to what one module lets

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/warpld/warpld/internal/action"
 	"github.com/warpld/warpld/internal/engine"
@@ -50,7 +51,24 @@ func (b *build) compileBitcode() {
 			}
 			b.took(b.timeOfLTO("llvm", "llvm.bc", "llvm.ptx"), r.Usage.Wall)
 			b.trace(answer)
+			b.remarks = answer.Remarks
 			return b.optimizedBitcode(outcome)
+		},
+	})
+}
+
+// mergeBitcode adds the step that makes one module of all, which is the result.
+func (b *build) mergeBitcode() {
+	modules := b.bitcodeModules()
+	b.graph.Add(&action.Step{
+		Make: func() (*action.Action, error) { return engine.MergeBitcode(b.llvmTools(), modules, b.plan.LLVM) },
+		Done: func(r *action.Result) error {
+			_, answer, err := engine.JudgeBitcode(modules, r)
+			if err == nil {
+				b.trace(answer)
+				b.output = r.Outputs[engine.LinkedFile]
+			}
+			return err
 		},
 	})
 }
@@ -154,6 +172,19 @@ func (l *linker) bitcodeWith(symbol string, defined bool) []string {
 		}
 	}
 	return who
+}
+
+// writeRemarks writes what LLVM said about its work, one remark a line.
+func (b *build) writeRemarks() error {
+	path := b.options.Own.Remarks
+	if path == "" {
+		return nil
+	}
+	var text strings.Builder
+	for _, remark := range b.remarks {
+		fmt.Fprintln(&text, strings.ReplaceAll(remark, "\n", " "))
+	}
+	return replaceFile(path, strings.NewReader(text.String()))
 }
 
 // llvmFolder is where --verbose-keep puts what LLVM had and made.

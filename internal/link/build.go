@@ -32,6 +32,7 @@ type build struct {
 	// optimizing is LLVM's action, and optimized are the assemblies of what it gave.
 	optimizing *action.Action
 	optimized  []*assembly
+	remarks    []string
 	// engines counts those that are still at work.
 	engines int
 	// merging is the last action and parts are its inputs, if the link came to it.
@@ -97,10 +98,14 @@ func (b *build) start() error {
 	}
 	if len(b.plan.Bitcode) > 0 {
 		b.engines++
-		if b.plan.Thin {
+		switch {
+		case b.plan.KeepBitcode:
+			b.mergeBitcode()
+		case b.plan.Thin:
 			return b.compileThin()
+		default:
+			b.compileBitcode()
 		}
-		b.compileBitcode()
 	}
 	if b.engines == 0 {
 		b.merge()

@@ -19,6 +19,9 @@ func (l *linker) writeOutputs(b *build) error {
 		return err
 	}
 	defer r.Close()
+	if err := b.writeRemarks(); err != nil {
+		return err
+	}
 	err = replaceFile(l.options.Output, r)
 	l.written = err == nil
 	if err != nil || l.emitsPTX() {

@@ -58,7 +58,7 @@ func (t *thinLink) prepare(place int) []*action.Step {
 			_, answer, err := engine.JudgeBitcode(one, r)
 			if err == nil {
 				t.trace(answer)
-				one[0].Content = engine.Prepared(r)
+				one[0].Content = r.Outputs[engine.LinkedFile]
 			}
 			return err
 		},

@@ -126,6 +126,7 @@ type Own struct {
 	Record, Trace string
 	LLVM          string // libLLVM's file, directory or version; empty: find one
 	LTO           string // "full" or "thin", for bitcode
+	Remarks       string // the file for LLVM's remarks; empty: none are wanted
 	// LLVMOptions are for LLVM itself, in the form of its tools.
 	LLVMOptions []string
 	// VerboseKeep keeps the intermediate files and prints the commands for them.

@@ -219,6 +219,8 @@ var table = []row{
 	{long: "warpld-record", short: "warpld-record", group: own, field: func(o *Options) any { return &o.Own.Record }, value: "file or folder",
 		help: "Write what went in, what was decided and why, what was run and what came out, as JSON. " +
 			"In a folder that exists, each link gets a file of its own. 'warpld explain' and 'warpld diff' read it."},
+	{long: "warpld-remarks", short: "warpld-remarks", group: own, field: func(o *Options) any { return &o.Own.Remarks }, value: "file name",
+		help: "Also write this file, with what LLVM says about the optimization of bitcode: which calls were inlined or resolved, which were not, and why."},
 	{long: "warpld-remote", short: "warpld-remote", group: own, field: func(o *Options) any { return &o.Own.Remote.Execute }, value: "address",
 		help: "A server of the Remote Execution API whose machines run what is worth it, beside this one, and whose cache is used: " +
 			"grpc://HOST:PORT/INSTANCE or, with TLS, grpcs://HOST:PORT/INSTANCE."},

@@ -28,6 +28,8 @@ type LLVM struct {
 	Libdevice bool
 	// FTZ, PrecDiv, PrecSqrt and FMA overrule what the bitcode says; nil: they don't.
 	FTZ, PrecDiv, PrecSqrt, FMA *bool
+	// Remarks asks for LLVM's remarks on inlining and devirtualization.
+	Remarks bool `json:",omitempty"`
 	// Options are for LLVM itself, in the form of its tools.
 	Options []string
 }
@@ -67,7 +69,7 @@ func (p *Plan) planBitcode(in Input, chosen *choice) error {
 	}
 	target := object.Arch{Number: o.Arch.Number, Suffix: o.Arch.Suffix}
 	p.LLVM = LLVM{CPU: target.String(), Features: p.ptxFeature(), Level: level(o),
-		Closed: !chosen.forcePartial, Libdevice: p.needsLibdevice(), FTZ: ftz, Options: o.Own.LLVMOptions}
+		Closed: !chosen.forcePartial, Libdevice: p.needsLibdevice(), FTZ: ftz, Remarks: o.Own.Remarks != "", Options: o.Own.LLVMOptions}
 	if lists := hostReferences(o, chosen); p.LLVM.Closed && hostInfo(o, chosen) && lists != nil {
 		p.LLVM.Keep = &Keep{Kernels: slices.Concat(lists["ek"], lists["ik"]),
 			Variables: slices.Concat(lists["ec"], lists["ic"], lists["eg"], lists["ig"])}
@@ -76,6 +78,14 @@ func (p *Plan) planBitcode(in Input, chosen *choice) error {
 	p.takeNVVMOptions(o)
 	if err := p.decideThin(o); err != nil {
 		return err
+	}
+	if o.Relocatable && strings.HasSuffix(o.Output, ".bc") {
+		if len(p.IR)+len(p.Native) > 0 {
+			return &message.Message{Severity: message.Fatal, ID: "not-all-bitcode", Text: fmt.Sprintf("'%s' cannot hold code that is no LLVM bitcode", o.Output),
+				Origin: slices.Concat(p.IR, p.Native)[0].Object.Origin, Notes: []string{slices.Concat(p.IR, p.Native)[0].Object.Origin.String() + " has such code"},
+				Hint: "call the output .cubin to have all code in it compiled"}
+		}
+		p.KeepBitcode, p.Thin = true, false
 	}
 	if len(p.IR) == 0 {
 		p.Engine, p.EngineReason = Bitcode, "the code is LLVM bitcode"

@@ -74,6 +74,26 @@ func TestBitcode(t *testing.T) {
 	}
 }
 
+func TestKeepBitcode(t *testing.T) {
+	for _, test := range []struct {
+		line    string
+		objects []*object.Object
+		keeps   bool
+		want    string
+	}{
+		{"-dlto -r", objects(bare("a.bc", llvm(80, nil))), true, ""},
+		{"-dlto", objects(bare("a.bc", llvm(80, nil))), false, ""},
+		{"-dlto -r", objects(bare("a.bc", llvm(80, nil)), aIR), false, "fatal: 'x.bc' cannot hold code that is no LLVM bitcode"},
+	} {
+		o := parse(t, test.line)
+		o.Output = "x.bc"
+		p, err := Make(Input{Options: o, Objects: test.objects, Release: Release{13, 0}, LLVM: 22})
+		if got := render(p, err); p.KeepBitcode != test.keeps || got != test.want {
+			t.Errorf("%s: %v, %q", test.line, p.KeepBitcode, got)
+		}
+	}
+}
+
 func TestBitcodeRefused(t *testing.T) {
 	a := bare("a.bc", llvm(80, ftz(0)))
 	for _, test := range []struct {

@@ -76,6 +76,8 @@ type Plan struct {
 	LLVM    LLVM
 	// Thin says that each module of it is compiled by itself.
 	Thin bool
+	// KeepBitcode says that the result is bitcode that can be linked again.
+	KeepBitcode bool
 	// Agreed is the consensus of the compile options that the IR carries.
 	Agreed Agreed
 	Engine Engine

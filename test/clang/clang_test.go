@@ -559,6 +559,36 @@ func TestOptions(t *testing.T) {
 	}
 }
 
+// TestGenerate: -r makes bitcode of bitcode, which gives the same program when it is
+// linked again.
+func TestGenerate(t *testing.T) {
+	files := sample(t, ".bc", bitcode()...)
+	merged := filepath.Join(t.TempDir(), "merged.bc")
+	job := kit.NewJob(t, files[:2], "-dlto", "-r", "-arch="+arch, "-o", "merged.bc", "a.bc", "b.bc")
+	r, err := kit.Warpld(t, "--warpld-cuda="+toolkit(t).Root).Run(job)
+	if err != nil || r.Exit != 0 {
+		t.Fatalf("exit %d, %v\n%s", r.Exit, err, r.Stderr)
+	}
+	if err := os.WriteFile(merged, r.Files["merged.bc"], 0o666); err != nil {
+		t.Fatal(err)
+	}
+	want := instructions(t, mustLink(t, files, "-kernels-used=kern_live"))
+	if diff := cmp.Diff(want, instructions(t, mustLink(t, []string{merged, files[2]}, "-kernels-used=kern_live"))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestRemarks: LLVM says what it inlined and resolved.
+func TestRemarks(t *testing.T) {
+	r := link(t, sample(t, ".bc", bitcode()...), "--warpld-remarks=remarks")
+	text := string(r.Files["remarks"])
+	for _, want := range []string{"'_Z10helper_mulff' inlined into 'kern_live'", "devirtualized", "not inlined into"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no remark has %q:\n%s", want, text)
+		}
+	}
+}
+
 // TestDriver: clang builds a program and calls warpld as its own linker of device code.
 func TestDriver(t *testing.T) {
 	dir := t.TempDir()

@@ -33,7 +33,7 @@ type program struct {
 	kernels map[value]bool
 	// hidden are kernels and variables that the host can't name, with their names.
 	hidden  map[value]string
-	bitcode []byte // of a module that is prepared for ThinLTO
+	bitcode []byte // the result, where it is not PTX
 	// errors are what LLVM complained of since the last call was announced.
 	errors []string
 }
@@ -77,6 +77,11 @@ func (p *program) compile(job *engine.Job) ([]byte, error) {
 		if err := p.add(m, i); err != nil {
 			return nil, err
 		}
+	}
+	if p.job.Merge {
+		err := p.check("after its modules were linked")
+		p.bitcode = p.contents(p.write(p.all))
+		return nil, err
 	}
 	if err := p.addLibdevice(); err != nil {
 		return nil, err
@@ -150,6 +155,9 @@ func (p *program) optionList() []string {
 	if p.job.Closed {
 		list = append(list, "-whole-program-visibility")
 	}
+	if p.job.Remarks {
+		list = append(list, "-pass-remarks=inline|wholeprogramdevirt", "-pass-remarks-missed=inline")
+	}
 	return append(append(list, p.job.OptionList()...), p.job.Options...)
 }
 
@@ -162,13 +170,15 @@ func pick(on bool, yes, no string) string {
 
 // hear is called by LLVM with each of its diagnostics.
 func (p *program) hear(diagnostic, _ uintptr) uintptr {
-	const isError, isWarning = 0, 1
+	const isError, isWarning, isRemark = 0, 1, 2
 	words := p.take(p.description(diagnostic))
 	switch p.severity(diagnostic) {
 	case isError:
 		p.errors = append(p.errors, words)
 	case isWarning:
 		p.answer.Warnings = append(p.answer.Warnings, words)
+	case isRemark:
+		p.answer.Remarks = append(p.answer.Remarks, strings.TrimPrefix(words, "<unknown>:0:0: "))
 	}
 	return 0
 }

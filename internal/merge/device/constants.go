@@ -21,7 +21,8 @@ func (l *linker) moveConstant(id sectionID) {
 	s := l.sections[id]
 	var banks []sectionID
 	var at uint64
-	align := s.align // all banks get the largest one
+	// All banks get the largest alignment.
+	align := s.align
 	for _, k := range slices.Backward(slices.Sorted(slices.Values(l.reached.by[s.function]))) { // the newest first
 		bank := l.findOrNew(section{name: bankName(s.kind) + "." + l.symbols[k].name, kind: s.kind, flags: s.flags,
 			align: s.align, owner: l.symbols[k].section}, true)
