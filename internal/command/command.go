@@ -84,7 +84,15 @@ func showToolkit(_ context.Context, c link.Caller, args []string) error {
 	if len(rest) > 0 {
 		return usage("toolkit")
 	}
-	return tk.Describe(c.Stdout)
+	if err := tk.Describe(c.Stdout); err != nil {
+		return err
+	}
+	text := "\nno libLLVM found, so LLVM bitcode cannot be linked\n"
+	if llvm, err := toolkit.FindLLVM("", c.Env); err == nil {
+		text = fmt.Sprintf("\nLLVM %d for bitcode: %s\n", llvm.Major, llvm.Path)
+	}
+	_, err = io.WriteString(c.Stdout, text)
+	return err
 }
 
 // findToolkit takes --cuda=DIR off the front of args and finds the toolkit.

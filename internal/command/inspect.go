@@ -41,6 +41,9 @@ func inspect(_ context.Context, c link.Caller, args []string) error {
 				form = ", readable by NVIDIA's tools only"
 			}
 			fmt.Fprintf(c.Stdout, "  %s, %d bytes%s\n", m, m.Size, form)
+			for _, b := range m.Bitcode {
+				fmt.Fprintf(c.Stdout, "    of %s, made by %s\n", b.SourceFile, b.Producer)
+			}
 			if m.Options != "" && m.Kind != object.ELF {
 				fmt.Fprintf(c.Stdout, "    compiled with %s\n", m.Options)
 			}

@@ -49,7 +49,7 @@ func FromClang(args []string) ([]string, error) {
 			out = append(out, "--warpld-verbose")
 		case name == "save-temps":
 			out = append(out, "--verbose-keep")
-		case strings.HasPrefix(name, "warpld-"):
+		case strings.HasPrefix(name, "warpld-"), name == "kernels-used", name == "variables-used":
 			out = append(out, arg)
 		default:
 			return nil, clangUsage(arg)

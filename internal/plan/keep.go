@@ -11,8 +11,11 @@ type Keep struct{ Kernels, Variables []string }
 // Kernel says whether the host may name a kernel. Without a Keep it may name all.
 func (k *Keep) Kernel(name string) bool { return k == nil || matchesAny(k.Kernels, name) }
 
-// Variable says whether the host may name a variable.
-func (k *Keep) Variable(name string) bool { return k == nil || matchesAny(k.Variables, name) }
+// Variable says whether the host may name a variable. It never names the tables that
+// compilers make for classes, whose names in C++ begin like this.
+func (k *Keep) Variable(name string) bool {
+	return !strings.HasPrefix(name, "_ZT") && (k == nil || matchesAny(k.Variables, name))
+}
 
 func matchesAny(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool { return matches(pattern, name) })

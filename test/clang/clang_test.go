@@ -412,6 +412,10 @@ func Test09Deterministic(t *testing.T) {
 	if !bytes.Equal(mustLink(t, files), mustLink(t, files)) {
 		t.Error("two links of the same inputs differ")
 	}
+	files = sample(t, ".bc", thin()...)
+	if !bytes.Equal(mustLink(t, files, "--warpld-lto=thin"), mustLink(t, files, "--warpld-lto=thin")) {
+		t.Error("two thin links of the same inputs differ")
+	}
 }
 
 // Check 10: clang's objects, archives of them, bitcode that is called an object, and
