@@ -69,7 +69,7 @@ func (p *Plan) planBitcode(in Input, chosen *choice) error {
 	}
 	target := object.Arch{Number: o.Arch.Number, Suffix: o.Arch.Suffix}
 	p.LLVM = LLVM{CPU: target.String(), Features: p.ptxFeature(), Level: level(o),
-		Closed: !chosen.forcePartial, Libdevice: p.needsLibdevice(), FTZ: ftz, Remarks: o.Own.Remarks != "", Options: o.Own.LLVMOptions}
+		Closed: !chosen.forcePartial, Libdevice: p.needsLibdevice(), FTZ: ftz, Remarks: o.Own.Remarks != "", Options: p.llvmOptions(o)}
 	if lists := hostReferences(o, chosen); p.LLVM.Closed && hostInfo(o, chosen) && lists != nil {
 		p.LLVM.Keep = &Keep{Kernels: slices.Concat(lists["ek"], lists["ik"]),
 			Variables: slices.Concat(lists["ec"], lists["ic"], lists["eg"], lists["ig"])}
@@ -177,6 +177,25 @@ func (p *Plan) agreeOnFlushing() (*bool, error) {
 		return nil, nil
 	}
 	return &on, nil
+}
+
+// llvmOptions are those of the command line, and one more: compilers unroll loops whose
+// length isn't known, unless they leave it to ThinLTO, and LLVM would unroll the result
+// once more.
+func (p *Plan) llvmOptions(o *options.Options) []string {
+	const unroll = "-unroll-runtime"
+	unrolled := !slices.ContainsFunc(p.Bitcode, func(piece Piece) bool {
+		m := &piece.Module.Bitcode[0]
+		full, given := m.Flags["ThinLTO"]
+		return m.Thin && !(given && full == 0)
+	})
+	given := slices.ContainsFunc(o.Own.LLVMOptions, func(option string) bool {
+		return strings.HasPrefix(option, unroll) || strings.HasPrefix(option, "-"+unroll)
+	})
+	if !unrolled || given {
+		return o.Own.LLVMOptions
+	}
+	return append([]string{unroll + "=false"}, o.Own.LLVMOptions...)
 }
 
 // ptxFeature is the latest version of PTX that a module was compiled for.

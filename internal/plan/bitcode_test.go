@@ -33,6 +33,7 @@ func ftz(value uint64) func(*bitcode.Module) {
 
 func TestBitcode(t *testing.T) {
 	yes, no := true, false
+	unrolled := []string{"-unroll-runtime=false"}
 	clangObject := host("a.o", refs("k1", "", "v", "v"), llvm(80, nil))
 	math := func(m *bitcode.Module) {
 		m.Symbols = []bitcode.Symbol{{Name: "__nv_sinf", Kind: bitcode.Function}}
@@ -45,24 +46,28 @@ func TestBitcode(t *testing.T) {
 		mode    Mode
 		want    LLVM
 	}{
-		{"nothing is known of the host", "-dlto", objects(bare("a.bc", llvm(80, nil))), Whole, LLVM{CPU: "sm_80", Features: "+ptx85", Level: 3, Closed: true}},
+		{"nothing is known of the host", "-dlto", objects(bare("a.bc", llvm(80, nil))), Whole, LLVM{CPU: "sm_80", Features: "+ptx85", Options: unrolled, Level: 3, Closed: true}},
 		{"clang's entries", "-dlto", objects(clangObject), Whole,
-			LLVM{CPU: "sm_80", Features: "+ptx85", Level: 3, Closed: true, Keep: &Keep{Kernels: []string{"k1"}, Variables: []string{"v", "v"}}}},
-		{"a silent object", "-dlto", objects(clangObject, hostOnly), Whole, LLVM{CPU: "sm_80", Features: "+ptx85", Level: 3, Closed: true}},
-		{"-ignore-host-info", "-dlto -ignore-host-info", objects(clangObject), Whole, LLVM{CPU: "sm_80", Features: "+ptx85", Level: 3, Closed: true}},
+			LLVM{CPU: "sm_80", Features: "+ptx85", Options: unrolled, Level: 3, Closed: true, Keep: &Keep{Kernels: []string{"k1"}, Variables: []string{"v", "v"}}}},
+		{"a silent object", "-dlto", objects(clangObject, hostOnly), Whole, LLVM{CPU: "sm_80", Features: "+ptx85", Options: unrolled, Level: 3, Closed: true}},
+		{"-ignore-host-info", "-dlto -ignore-host-info", objects(clangObject), Whole, LLVM{CPU: "sm_80", Features: "+ptx85", Options: unrolled, Level: 3, Closed: true}},
 		{"named kernels", "-dlto -kernels-used=k", objects(bare("a.bc", llvm(80, nil))), Whole,
-			LLVM{CPU: "sm_80", Features: "+ptx85", Level: 3, Closed: true, Keep: &Keep{Kernels: []string{"*k*", "*k*"}}}},
-		{"native code", "-dlto", objects(clangObject, bs), Partial, LLVM{CPU: "sm_80", Features: "+ptx85", Level: 3}},
-		{"LTO-IR", "-dlto", objects(clangObject, aObj), Partial, LLVM{CPU: "sm_80", Features: "+ptx85", Level: 3}},
-		{"-r", "-dlto -r", objects(clangObject), Relocatable, LLVM{CPU: "sm_80", Features: "+ptx85", Level: 3}},
+			LLVM{CPU: "sm_80", Features: "+ptx85", Options: unrolled, Level: 3, Closed: true, Keep: &Keep{Kernels: []string{"*k*", "*k*"}}}},
+		{"native code", "-dlto", objects(clangObject, bs), Partial, LLVM{CPU: "sm_80", Features: "+ptx85", Options: unrolled, Level: 3}},
+		{"LTO-IR", "-dlto", objects(clangObject, aObj), Partial, LLVM{CPU: "sm_80", Features: "+ptx85", Options: unrolled, Level: 3}},
+		{"-r", "-dlto -r", objects(clangObject), Relocatable, LLVM{CPU: "sm_80", Features: "+ptx85", Options: unrolled, Level: 3}},
 		{"libdevice, and the latest PTX", "-dlto", objects(bare("a.bc", llvm(80, nil)), bare("b.bc", llvm(75, math))), Whole,
-			LLVM{CPU: "sm_80", Features: "+ptx88", Level: 3, Closed: true, Libdevice: true}},
+			LLVM{CPU: "sm_80", Features: "+ptx88", Options: unrolled, Level: 3, Closed: true, Libdevice: true}},
 		{"floating point", "-dlto -Xnvvm=-ftz=0,-prec-div=0,-prec-sqrt=1,-fma=0,-opt=1", objects(bare("a.bc", llvm(80, ftz(1)))), Whole,
-			LLVM{CPU: "sm_80", Features: "+ptx85", Level: 1, Closed: true, FTZ: &no, PrecDiv: &no, PrecSqrt: &yes, FMA: &no}},
+			LLVM{CPU: "sm_80", Features: "+ptx85", Options: unrolled, Level: 1, Closed: true, FTZ: &no, PrecDiv: &no, PrecSqrt: &yes, FMA: &no}},
 		{"flushing", "-dlto -Ofc=min", objects(bare("a.bc", llvm(80, ftz(1))), bare("b.bc", llvm(80, nil))), Whole,
-			LLVM{CPU: "sm_80", Features: "+ptx85", Level: 2, Closed: true, FTZ: &yes}},
+			LLVM{CPU: "sm_80", Features: "+ptx85", Options: unrolled, Level: 2, Closed: true, FTZ: &yes}},
 		{"LLVM's options", "-dlto -g --warpld-llvm-options=-a,-b=1", objects(bare("a.bc", llvm(80, nil))), Whole,
-			LLVM{CPU: "sm_80", Features: "+ptx85", Closed: true, Options: []string{"-a", "-b=1"}}},
+			LLVM{CPU: "sm_80", Features: "+ptx85", Closed: true, Options: []string{"-unroll-runtime=false", "-a", "-b=1"}}},
+		{"unrolling", "-dlto --warpld-llvm-options=--unroll-runtime=true", objects(bare("a.bc", llvm(80, nil))), Whole,
+			LLVM{CPU: "sm_80", Features: "+ptx85", Level: 3, Closed: true, Options: []string{"--unroll-runtime=true"}}},
+		{"ThinLTO's bitcode", "-dlto", objects(bare("a.bc", llvm(80, func(m *bitcode.Module) { m.Thin = true }))), Whole,
+			LLVM{CPU: "sm_80", Features: "+ptx85", Level: 3, Closed: true}},
 	} {
 		p, err := Make(Input{Options: parse(t, test.line), Objects: test.objects, Release: Release{13, 0}, LLVM: 22})
 		if err != nil || p.Mode != test.mode {
