@@ -42,7 +42,7 @@ func Amplifying(dir string) ([]string, error) {
 		declaration := fmt.Sprintf("__device__ __noinline__ float big%d(float x, const float *p)", f)
 		fmt.Fprintf(&lib, "%s {\n  float y = x;\n", declaration)
 		for i := range 60 {
-			fmt.Fprintf(&lib, "  if (y > %d.5f) y -= sinf(x * p[%d]); else x = y / (%d.25f + expf(p[%d]));\n", i, i, f+i, i+f)
+			fmt.Fprintf(&lib, "  y = fmaf(x, p[%d], fminf(y, %d.5f)); if (y > p[%d]) x -= y * %d.25f;\n", i, i, i+f, f+i)
 		}
 		lib.WriteString("  return x + y;\n}\n")
 		fmt.Fprintf(&kernels, "%s;\n", declaration)
