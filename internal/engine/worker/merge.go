@@ -23,6 +23,8 @@ type merging struct {
 	output   string
 	register string
 	files    []string
+	// warningsAsErrors: nvlink would fail after a warning, in words of its own.
+	warningsAsErrors bool
 }
 
 // mergeParts merges relocatable cubins. It gives an answer also when there is no
@@ -82,7 +84,9 @@ func parseMerging(args []string) (*merging, error) {
 			o.KeepSystemLibraries = true
 		case name == "-suppress-stack-size-warning":
 			o.SuppressStackSizeWarning = true
-		case name == "-m64", name == "-w", name == "-Werror", name == "-disable-infos": // what to do with messages is decided where they are shown
+		case name == "-Werror":
+			m.warningsAsErrors = true
+		case name == "-m64", name == "-w", name == "-disable-infos": // what to do with messages is decided where they are shown
 		case strings.HasPrefix(name, "-"):
 			return m, &device.Unsupported{What: "the option " + name}
 		case has || name != "":
@@ -112,6 +116,9 @@ func (m *merging) run() (*device.Output, []string, error) {
 		inputs = append(inputs, in)
 	}
 	out, err := device.Merge(inputs, m.options)
+	if err == nil && m.warningsAsErrors && len(out.Messages) > 0 {
+		err = &device.Unsupported{What: "what nvlink says after a warning with -Werror"}
+	}
 	if err != nil {
 		return nil, nil, err
 	}
