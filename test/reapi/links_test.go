@@ -18,12 +18,12 @@ import (
 )
 
 // cacheServer starts a bazel-remote.
-func cacheServer(t *testing.T) string {
+func cacheServer(t *testing.T, options ...string) string {
 	t.Helper()
 	port := freePorts(t, 2)
 	address := fmt.Sprintf("127.0.0.1:%d", port)
-	cmd := exec.Command(filepath.Join(servers(t), "bazel-remote"), "--dir", t.TempDir(), "--max_size", "1",
-		"--grpc_address", address, "--http_address", fmt.Sprintf("127.0.0.1:%d", port+1))
+	cmd := exec.Command(filepath.Join(servers(t), "bazel-remote"), append(options, "--dir", t.TempDir(), "--max_size", "1",
+		"--grpc_address", address, "--http_address", fmt.Sprintf("127.0.0.1:%d", port+1))...)
 	var log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &log, &log
 	if err := cmd.Start(); err != nil {

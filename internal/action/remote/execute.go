@@ -59,10 +59,10 @@ func (e *executor) Run(ctx context.Context, a *action.Action) (*action.Result, e
 		return result, nil
 	}
 	e.answered(time.Since(asked))
-	if e.down.Load() || e.off.Load() || !e.worthIt(a, encoding) {
+	if e.down.Load() || e.off.Load() {
 		return e.here(ctx, a)
 	}
-	remote, err := e.choose(ctx)
+	remote, err := e.choose(ctx, e.gain(a, encoding))
 	if err != nil {
 		return nil, err
 	}
@@ -96,8 +96,18 @@ func (e *executor) here(ctx context.Context, a *action.Action) (*action.Result, 
 }
 
 // choose waits until the server takes another action (true) or this machine has
-// room for it (false), in which case a slot of it is held.
-func (e *executor) choose(ctx context.Context) (remote bool, err error) {
+// room for it (false), in which case a slot of it is held. An action that gains
+// nothing there goes there only if this machine is busy for longer than it loses.
+func (e *executor) choose(ctx context.Context, gain time.Duration) (remote bool, err error) {
+	if gain < 0 {
+		select {
+		case e.slots <- struct{}{}:
+			return false, nil
+		case <-time.After(-gain):
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+	}
 	for {
 		entered, changed := e.enter()
 		if entered {
@@ -189,7 +199,7 @@ func (e *executor) execute(ctx context.Context, a *action.Action, encoding *acti
 		case err == nil:
 			result, err := e.take(ctx, a, op.result)
 			if err == nil {
-				e.ran(time.Since(sent) - op.result.ended.Sub(op.result.started))
+				e.ran(time.Since(sent) - op.result.spent)
 				result.Where, result.Cached = "worker "+op.result.worker, op.cached
 				result.Usage = action.Usage{Start: start, Wall: time.Since(start)}
 			}

@@ -67,7 +67,8 @@ func (t *ticket) taken() { t.once.Do(func() { t.window.leave(time.Since(t.since)
 // leave is called when it is over.
 func (t *ticket) leave() { t.once.Do(func() { t.window.leave(time.Since(t.since), false) }) }
 
-// A meter measures what the server costs beside the work itself.
+// A meter measures what the server costs beside the work itself and the wait for a
+// machine, which is the window's to know.
 type meter struct {
 	mu       sync.Mutex
 	trip     time.Duration // question and answer
@@ -126,10 +127,11 @@ func (m *meter) cost(size int64) time.Duration {
 	return overhead + time.Duration(float64(size)/rate*float64(time.Second))
 }
 
-// worthIt says whether sending the action away is likely to be faster than to run it.
-// Tools and libraries don't count: they are sent once.
-func (e *executor) worthIt(a *action.Action, encoding *action.Encoding) bool {
-	return estimate(a, encoding) > e.cost(ownBytes(a, encoding))
+// gain is how much sooner the result is likely to be there if the action is sent away
+// than if it is run here: less than nothing if it costs more than its work. Tools
+// and libraries don't count: they are sent once.
+func (e *executor) gain(a *action.Action, encoding *action.Encoding) time.Duration {
+	return estimate(a, encoding) - e.cost(ownBytes(a, encoding))
 }
 
 // Tools that compile take about this long for a byte of input, and this long for

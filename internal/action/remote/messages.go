@@ -51,7 +51,9 @@ type actionResult struct {
 	others         bool // it has directories or symbolic links
 	stdout, stderr stream
 	worker         string
-	started, ended time.Time // of the tool
+	// spent is how long the action waited for a worker, the worker for its inputs and
+	// the tool for its result.
+	spent time.Duration
 }
 
 // An outputFile: path = 1, digest = 2.
@@ -120,20 +122,27 @@ func parseOutputFile(b []byte) (file outputFile, err error) {
 	return file, err
 }
 
-// ExecutedActionMetadata: worker = 1, execution_start_timestamp = 7,
+// ExecutedActionMetadata: worker = 1 and times: queued_timestamp = 2,
+// worker_start_timestamp = 3, input_fetch_start_timestamp = 5,
+// input_fetch_completed_timestamp = 6, execution_start_timestamp = 7,
 // execution_completed_timestamp = 8.
 func (r *actionResult) parseMetadata(b []byte) error {
-	return eachField(b, func(f field) (err error) {
+	var times [9]time.Time
+	err := eachField(b, func(f field) (err error) {
 		switch f.id {
 		case 1:
 			r.worker = printable(string(f.bytes), 100)
-		case 7:
-			r.started, err = parseTime(f.bytes)
-		case 8:
-			r.ended, err = parseTime(f.bytes)
+		case 2, 3, 5, 6, 7, 8:
+			times[f.id], err = parseTime(f.bytes)
 		}
 		return err
 	})
+	for _, end := range []int{3, 6, 8} { // each span ends where the next number says
+		if begin := times[end-1]; !begin.IsZero() && times[end].After(begin) {
+			r.spent += times[end].Sub(begin)
+		}
+	}
+	return err
 }
 
 // Timestamp: seconds = 1, nanos = 2.
