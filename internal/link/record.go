@@ -41,6 +41,9 @@ func (l *linker) noteAction(a *action.Action, start time.Time, r *action.Result,
 	default:
 		row.CPU, row.Memory = r.Usage.CPU.Microseconds(), r.Usage.Memory
 	}
+	if r != nil {
+		row.Where = r.Where
+	}
 	if r != nil && !r.OK() {
 		if row.Failure = r.Ending(); row.Failure == "" {
 			row.Failure = "exit code " + strconv.Itoa(r.ExitCode)

@@ -102,8 +102,11 @@ func (r *Record) explainInputs(w io.Writer) {
 func (r *Record) explainActions(w io.Writer) {
 	for _, a := range r.Actions {
 		what := fmt.Sprintf("%s, %s CPU, %d MB", seconds(a.Wall), seconds(a.CPU), a.Memory>>20)
-		if a.Source == "cache" {
-			what = "from the cache"
+		switch {
+		case a.Source == "cache":
+			what = "from " + cmp.Or(a.Where, "the cache")
+		case a.Where != "":
+			what = seconds(a.Wall) + ", by " + a.Where
 		}
 		if a.Failure != "" {
 			what += ", " + a.Failure

@@ -115,6 +115,8 @@ type Action struct {
 	Arguments []string `json:"arguments"`
 	// Source is where the result is from: "ran" or "cache".
 	Source string `json:"source"`
+	// Where names the machine or server that gave the result; empty: this machine.
+	Where string `json:"where,omitempty"`
 	// Failure says how the tool failed; empty: it did not.
 	Failure string `json:"failure,omitempty"`
 	Start   int64  `json:"start_us"`

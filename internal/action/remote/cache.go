@@ -48,13 +48,16 @@ func (r *cacheRunner) Run(ctx context.Context, a *action.Action) (*action.Result
 	return result, err
 }
 
+// remoteCache is where a result is from that nobody had to run an action for.
+const remoteCache = "the remote cache"
+
 // find looks a result up; nil: there is none, or none that is any good.
 func (c *Client) find(ctx context.Context, a *action.Action, key action.Digest) *action.Result {
 	start := time.Now()
 	result, err := c.lookUp(ctx, a, key)
 	switch {
 	case err == nil:
-		result.Cached, result.Where = true, "the remote cache"
+		result.Cached, result.Where = true, remoteCache
 		result.Usage = action.Usage{Start: start, Wall: time.Since(start)}
 		return result
 	case codeOf(err) != codeNotFound && ctx.Err() == nil:

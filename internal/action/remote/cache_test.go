@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-var large = bytes.Repeat([]byte("large"), 1<<20)
+var large = bytes.Repeat([]byte("large"), 1<<18) // too large to be sent with others
 
 func sample() *action.Action {
 	return &action.Action{

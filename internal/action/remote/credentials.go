@@ -18,7 +18,8 @@ import (
 )
 
 const (
-	dialTime   = 2 * time.Second
+	// A call gives up before a connection does; one that is late serves the next.
+	dialTime   = 10 * time.Second
 	helperTime = 10 * time.Second
 	// A connection without a sign of life for this long is asked for one, and given up
 	// if it gives none.

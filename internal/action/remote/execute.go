@@ -200,7 +200,10 @@ func (e *executor) execute(ctx context.Context, a *action.Action, encoding *acti
 			result, err := e.take(ctx, a, op.result)
 			if err == nil {
 				e.ran(time.Since(sent) - op.result.spent)
-				result.Where, result.Cached = "worker "+op.result.worker, op.cached
+				result.Where = "worker " + op.result.worker
+				if result.Cached = op.cached; op.cached {
+					result.Where = remoteCache // another client was faster
+				}
 				result.Usage = action.Usage{Start: start, Wall: time.Since(start)}
 			}
 			return result, err
