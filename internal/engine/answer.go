@@ -23,10 +23,15 @@ type Outcome struct {
 	Log, Wrote *message.Message
 }
 
+// answered says whether a worker left an answer, if only that a call failed.
+func answered(r *action.Result) bool {
+	return r.OK() || r.ExitCode == CallFailed && r.Ending() == "" && len(r.Missing) == 0
+}
+
 // Judge reads the result of a compile action. The error is what nvlink says in
 // the case, with the stage and the modules added.
 func Judge(kind plan.Engine, modules []Module, r *action.Result) (*Outcome, error) {
-	if answered := r.OK() || r.ExitCode == CallFailed && r.Ending() == "" && len(r.Missing) == 0; !answered {
+	if !answered(r) {
 		return nil, died(kind, modules, r)
 	}
 	text, err := r.Outputs[AnswerFile].Read()

@@ -67,7 +67,7 @@ func MergeBitcode(t Tools, modules []Module, settings plan.LLVM) (*action.Action
 
 // JudgeBitcode reads the result of such an action.
 func JudgeBitcode(modules []Module, r *action.Result) (*Outcome, *LLVMAnswer, error) {
-	if !r.OK() {
+	if !answered(r) {
 		return nil, nil, bitcodeDied(modules, r)
 	}
 	text, err := r.Outputs[AnswerFile].Read()
