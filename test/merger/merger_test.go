@@ -447,3 +447,23 @@ ex9 ex8 ex7
 c2e c2f
 c2f c2e c2a
 `
+
+// TestLowerTargets links code for lower targets of the family, and code that was
+// written for one.
+func TestLowerTargets(t *testing.T) {
+	all := sources(t)
+	for _, tk := range kit.Toolkits(t) {
+		s, lower := setting{tk, "sm_86"}, setting{tk, "sm_80"}
+		built := map[string]string{}
+		for name, from := range map[string]setting{"a": lower, "b": s, "w1": s, "w2": lower} {
+			path, err := from.cubin(name, all)
+			if err != nil {
+				t.Fatal(err)
+			}
+			built[name] = path
+		}
+		for _, names := range [][]string{{"a", "b"}, {"b", "a"}, {"w1", "w2"}, {"w2"}, {"a", "b", "w1", "w2"}} {
+			s.compare(t, program{names: names}, built)
+		}
+	}
+}

@@ -97,6 +97,8 @@ func (o *object) checkHeader(options *Options) error {
 	case f.Toolkit > options.Toolkit:
 		return &message.Message{Severity: message.Fatal, ID: "newer-input", Origin: message.Origin{File: o.name},
 			Text: fmt.Sprintf("Input file '%s' newer than toolkit (%d vs %d)", o.name, f.Toolkit, options.Toolkit)}
+	case f.Toolkit != options.Toolkit:
+		return unsupported(o.name, "code that was made with CUDA %d.%d", f.Toolkit/10, f.Toolkit%10)
 	case f.ABIVersion() != abiVersion:
 		return unsupported(o.name, "version %d of the ABI", f.ABIVersion())
 	case f.Flags&0xff != flagsLow(options.Arch.Number):
