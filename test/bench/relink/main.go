@@ -116,12 +116,17 @@ func (l limit) ratio(all results) float64 {
 	return all.of(l.program, l.over, cold).metric(l.metric) / all.of(l.program, l.linker, l.scenario).metric(l.metric)
 }
 
-// limits are far from what is measured on a quiet machine.
+// limits leave room for noise. They are on CPU time where a busy machine would make
+// others worthless: links of 16 modules have few slices, and an edit is in a third of
+// them, so that less is won than with larger programs.
 var limits = []limit{
 	{"16", exact, unchanged, plain, "wall", 15},
 	{"16", fast, unchanged, plain, "wall", 15},
-	{"16", fast, "a leaf", plain, "wall", 2.5},
-	{"16", fast, "a comment", plain, "wall", 4},
+	{"16", fast, "a leaf", plain, "CPU", 0.9},
+	{"16", fast, "a function in between", plain, "CPU", 1.4},
+	{"16", fast, "a kernel", plain, "CPU", 1.4},
+	{"16", fast, "a comment", plain, "CPU", 1.6},
+	{"16", exact, "a comment", plain, "CPU", 1.4},
 	{"16", exact, cold, plain, "CPU", 0.75},
 	{"16", fast, cold, plain, "CPU", 0.5},
 	{"16", fast, cold, best, "memory", 0.8},
