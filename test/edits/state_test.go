@@ -63,6 +63,12 @@ func newWorld(files []file, toolkits []kit.Toolkit) *world {
 // back to what they were as often as to something new.
 func (w *world) edit(s state, random *rand.Rand) state {
 	s = slices.Clone(s)
+	for i, choice := range s {
+		if w.dials[i].choices[choice] == gone && random.IntN(2) == 0 {
+			s[i] = 0 // people mend what does not link
+			return s
+		}
+	}
 	i := random.IntN(len(w.files))
 	if random.IntN(6) == 0 {
 		i = len(w.files) + random.IntN(len(otherDials))
