@@ -211,7 +211,7 @@ var table = []row{
 			"64 MB for each processor and a thousand times the size of the LTO-IR: much more than programs need."},
 	{long: "warpld-merge", short: "warpld-merge", group: own, field: func(o *Options) any { return &o.Own.Merge }, value: "merger",
 		allowed: []string{"auto", "own", "vendor"}, initial: "auto",
-		help: "What merges relocatable device code: warpld's own merger, the vendor's nvlink, or the former for all that it is known to do as nvlink does."},
+		help: "What merges relocatable device code: warpld's own merger, which is not proven enough to be the default, or the vendor's nvlink, which 'auto' takes."},
 	{long: "warpld-mode", short: "warpld-mode", group: own, field: func(o *Options) any { return &o.Own.Mode }, value: "exact|fast",
 		allowed: []string{"exact", "fast"}, initial: "exact",
 		help: "What is promised: 'exact' makes nvlink's code and data. 'fast' optimizes each kernel over the whole program, too, but cuts the program " +
