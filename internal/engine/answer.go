@@ -42,9 +42,9 @@ func Judge(kind plan.Engine, modules []Module, r *action.Result) (*Outcome, erro
 	if err := json.Unmarshal(text, &a); err != nil {
 		return nil, fmt.Errorf("answer of the %s engine: %w", kind, err)
 	}
-	a.Log = withOrigins(a.Log, modules)
+	a.Log = WithOrigins(a.Log, modules)
 	out := &Outcome{PTX: r.Outputs[PTXFile], Relocatable: a.Relocatable, Shards: a.Shards}
-	if text := strings.TrimSuffix(withOrigins(string(r.Stderr), modules), "\n"); text != "" {
+	if text := strings.TrimSuffix(WithOrigins(string(r.Stderr), modules), "\n"); text != "" {
 		out.Wrote = &message.Message{Severity: message.Info, ID: "engine-wrote", Verbatim: true, Text: text}
 	}
 	if a.Call != "" {
@@ -147,8 +147,8 @@ func nameList(modules []Module) string {
 
 var moduleName = regexp.MustCompile(`module-\d{5,}\.ir`)
 
-// withOrigins puts the user's names in the place of ours.
-func withOrigins(text string, modules []Module) string {
+// WithOrigins puts the user's names in the place of ours.
+func WithOrigins(text string, modules []Module) string {
 	return moduleName.ReplaceAllStringFunc(text, func(name string) string {
 		place, err := strconv.Atoi(name[len("module-") : len(name)-len(".ir")])
 		if err != nil || place >= len(modules) {

@@ -89,7 +89,7 @@ func JudgeBitcode(modules []Module, r *action.Result) (*Outcome, *LLVMAnswer, er
 			Hint: "--warpld-llvm=PATH names a newer libLLVM"}
 	}
 	for i, w := range a.LLVM.Warnings {
-		a.LLVM.Warnings[i] = withOrigins(w, modules)
+		a.LLVM.Warnings[i] = WithOrigins(w, modules)
 	}
 	return &Outcome{PTX: r.Outputs[PTXFile], Relocatable: a.Relocatable}, a.LLVM, nil
 }
@@ -101,7 +101,7 @@ var unknownCPU = regexp.MustCompile(`('\w+') is not a recognized processor`)
 // bitcodeFailed is the message for a call that failed. LLVM's own words say what is
 // wrong; which module is it about, only we know.
 func bitcodeFailed(modules []Module, a *Answer) error {
-	m := &message.Message{Severity: message.Fatal, ID: "llvm-failed", Text: withOrigins(a.Error, modules)}
+	m := &message.Message{Severity: message.Fatal, ID: "llvm-failed", Text: WithOrigins(a.Error, modules)}
 	if a.Call == "load" {
 		m.Text, m.Notes = "libLLVM cannot be loaded", []string{a.Error}
 		m.Hint = "--warpld-llvm=PATH names another"

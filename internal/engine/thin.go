@@ -132,7 +132,7 @@ func JudgeThin(what string, modules []Module, r *action.Result) error {
 		m.Text = what + " " + ending
 	}
 	m.Notes = []string{"the modules are from " + nameList(modules)}
-	for line := range strings.Lines(withOrigins(string(r.Stdout)+string(r.Stderr), modules)) {
+	for line := range strings.Lines(WithOrigins(string(r.Stdout)+string(r.Stderr), modules)) {
 		const most = 20
 		if len(m.Notes) < most && strings.TrimSpace(line) != "" {
 			m.Notes = append(m.Notes, strings.TrimSpace(line))

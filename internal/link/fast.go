@@ -83,6 +83,30 @@ type fastReport struct {
 	Registered []string
 }
 
+// byPlace are the modules under names that say only where they stand in the link. What
+// is said of them can then be kept for links of the same code in other files.
+func byPlace(modules []engine.Module) []engine.Module {
+	named := slices.Clone(modules)
+	for i := range named {
+		named[i].Origin = engine.ModuleName(i)
+	}
+	return named
+}
+
+// name gives the modules of the messages their names in this link.
+func (r *fastReport) name(modules []engine.Module) {
+	messages := r.Said
+	if r.Refused != nil {
+		messages = append(slices.Clip(messages), r.Refused)
+	}
+	for _, m := range messages {
+		m.Text = engine.WithOrigins(m.Text, modules)
+		for i := range m.Notes {
+			m.Notes[i] = engine.WithOrigins(m.Notes[i], modules)
+		}
+	}
+}
+
 // doing is a Runner for one action.
 type doing func(context.Context, *action.Action) (*action.Result, error)
 
@@ -95,8 +119,9 @@ func (l *linker) fastLink(ctx context.Context, w *workshop) (*build, *fastReport
 	if err != nil {
 		return nil, nil, err
 	}
-	b.sliced = &sliced{modules: l.modules()}
-	whole, err := b.fastAction()
+	modules := l.modules()
+	b.sliced = &sliced{modules: byPlace(modules)}
+	whole, err := b.fastAction(modules)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -110,6 +135,7 @@ func (l *linker) fastLink(ctx context.Context, w *workshop) (*build, *fastReport
 	if err == nil {
 		err = json.Unmarshal(text, report)
 	}
+	report.name(modules)
 	b.output, b.registered = result.Outputs[fastCubinFile], report.Registered
 	// What the unsliced link would be, for the order in the registration file.
 	b.whole = !slices.ContainsFunc(l.plan.Register, func(r plan.Registered) bool {
@@ -119,7 +145,7 @@ func (l *linker) fastLink(ctx context.Context, w *workshop) (*build, *fastReport
 }
 
 // fastAction names all that a sliced link depends on.
-func (b *build) fastAction() (*action.Action, error) {
+func (b *build) fastAction(modules []engine.Module) (*action.Action, error) {
 	own, record := &b.options.Own, ""
 	if own.ExactBytes {
 		record = b.options.Record()
@@ -144,7 +170,7 @@ func (b *build) fastAction() (*action.Action, error) {
 	if nvlink, err := b.toolkit.NeedNVLink(); err == nil { // our own merger may do without
 		a.Inputs = append(a.Inputs, action.File{Name: "nvlink", Content: action.AtPath(nvlink)})
 	}
-	for i, m := range b.sliced.modules {
+	for i, m := range modules {
 		a.Inputs = append(a.Inputs, action.File{Name: engine.ModuleName(i), Origin: m.Origin, Content: m.Content})
 	}
 	for i, piece := range b.plan.Native {
