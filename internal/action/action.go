@@ -39,7 +39,10 @@ type Action struct {
 	Stall time.Duration
 	// MemoryLimit is how many bytes the tool may take; zero is no limit.
 	MemoryLimit int64
-	Cost        Estimate
+	// FileLimit is how many bytes a file may have that the tool writes; zero is no
+	// limit.
+	FileLimit int64
+	Cost      Estimate
 }
 
 // An Estimate is what a step is expected to need. It orders and bounds work; it

@@ -80,8 +80,19 @@ func (b *build) mergeByVendor(after []*action.Step, prepare func()) {
 }
 
 func (b *build) runBy(m merge.Merger) *action.Action {
-	m.Env, m.Limit = b.tools.Env, b.tools.Limit
+	m.Env, m.Limit, m.FileLimit = b.tools.Env, b.tools.Limit, b.mergeLimit()
 	return m.Action(mergerView(b.parts), b.mergeArguments())
+}
+
+// mergeLimit is for the result of a merge. nvlink believes damaged cubins that claim to
+// have gigabytes of code, and writes them.
+func (b *build) mergeLimit() int64 {
+	const least, perByte = 256 << 20, 4
+	limit := int64(least)
+	for _, piece := range slices.Concat(b.plan.IR, b.plan.Bitcode, b.plan.Native) {
+		limit += perByte * piece.Module.Size
+	}
+	return limit
 }
 
 // merged ends the link with the result of a merge.

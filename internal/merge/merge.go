@@ -8,6 +8,7 @@
 package merge
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"regexp"
@@ -19,6 +20,7 @@ import (
 	"github.com/warpld/warpld/internal/action"
 	"github.com/warpld/warpld/internal/merge/device"
 	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/object/cubin"
 	"github.com/warpld/warpld/internal/object/hostelf"
 )
 
@@ -55,6 +57,8 @@ type Merger struct {
 	First, Also []string
 	Env         []string
 	Limit       time.Duration
+	// FileLimit is more than the result of sound inputs can need.
+	FileLimit int64
 }
 
 // Vendor is the toolkit's nvlink.
@@ -77,7 +81,7 @@ func (m Merger) Action(parts []Part, arguments []string) *action.Action {
 		Args:    slices.Concat(m.First, arguments, []string{"-o", outputFile, "--register-link-binaries=" + registerFile}),
 		Env:     m.Env,
 		Outputs: append([]string{outputFile, registerFile}, m.Also...),
-		Limit:   m.Limit,
+		Limit:   m.Limit, FileLimit: m.FileLimit,
 	}
 	for i, p := range parts {
 		f := action.File{Name: p.name(i), Origin: p.Origin, Content: action.Content{Load: p.file}}
@@ -152,6 +156,11 @@ func Judge(parts []Part, r *action.Result) (*Outcome, error) {
 // outcome reads what a merge has written.
 func outcome(said []*message.Message, r *action.Result) (*Outcome, error) {
 	out := &Outcome{Cubin: r.Outputs[outputFile], Said: said}
+	if err := checkCubin(out.Cubin); err != nil {
+		return nil, append(message.List(said), &message.Message{Severity: message.Fatal, ID: "merge-unsound",
+			Text: "the merge of the device code gave no sound cubin", Notes: []string{err.Error()},
+			Hint: "an input may be damaged; 'warpld inspect' shows what is in it", Cause: err})
+	}
 	text, err := r.Outputs[registerFile].Read()
 	if err != nil {
 		return nil, err
@@ -160,6 +169,16 @@ func outcome(said []*message.Message, r *action.Result) (*Outcome, error) {
 		out.Registered = append(out.Registered, match[1])
 	}
 	return out, nil
+}
+
+// checkCubin reads as much of the result as every later reader must: nvlink does not
+// check all that damaged inputs say.
+func checkCubin(c action.Content) error {
+	data, err := c.Read()
+	if err == nil {
+		_, err = cubin.Open(bytes.NewReader(data), int64(len(data)))
+	}
+	return err
 }
 
 // failure is what ended the merge. nvlink explains itself unless it crashed.

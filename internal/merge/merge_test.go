@@ -5,6 +5,7 @@ import (
 
 	"github.com/warpld/warpld/internal/action"
 	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/object/objecttest"
 )
 
 // TestWhatNvlinkSays wants the user's names, nothing about host code that our
@@ -14,7 +15,7 @@ func TestWhatNvlinkSays(t *testing.T) {
 	out, err := Judge(parts, &action.Result{
 		Stderr: []byte("nvlink info    : Input 'part-00001.cubin' has no host code, which could cause later host link error if there is a reference to it\n" +
 			rest + "nvlink warning : something in part-00000.o\n"),
-		Outputs: map[string]action.Content{outputFile: action.Bytes(nil), registerFile: action.Bytes([]byte("DEFINE_REGISTER_FUNC(_a)\n"))},
+		Outputs: map[string]action.Content{outputFile: action.Bytes(objecttest.Cubin(objecttest.CubinFile{Arch: 80, Linked: true})), registerFile: action.Bytes([]byte("DEFINE_REGISTER_FUNC(_a)\n"))},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -28,5 +29,13 @@ func TestWhatNvlinkSays(t *testing.T) {
 	}
 	if len(out.Registered) != 1 || out.Registered[0] != "_a" {
 		t.Errorf("registered: %q", out.Registered)
+	}
+}
+
+// nvlink makes files of gigabytes of damaged cubins, and says that all is well.
+func TestUnsoundResult(t *testing.T) {
+	_, err := Judge(parts, &action.Result{Outputs: map[string]action.Content{outputFile: action.Bytes([]byte("\x7fELF")), registerFile: action.Bytes(nil)}})
+	if m := message.Of(err); len(m) != 1 || m[0].ID != "merge-unsound" || m[0].Severity != message.Fatal {
+		t.Errorf("a result that is cut off gives %v", err)
 	}
 }

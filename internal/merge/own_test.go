@@ -12,6 +12,7 @@ import (
 	"github.com/warpld/warpld/internal/merge/device"
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object/cubin"
+	"github.com/warpld/warpld/internal/object/objecttest"
 )
 
 var parts = []Part{{Origin: "dir/a.o", Form: Carried}, {Origin: `lib "x".a:b.o`, Form: Cubin}}
@@ -39,7 +40,7 @@ func answered(a Answer) *action.Result {
 		panic(err)
 	}
 	return &action.Result{Outputs: map[string]action.Content{
-		AnswerFile: action.Bytes(text), outputFile: action.Bytes([]byte("code")), registerFile: action.Bytes([]byte(Registration([]string{"_1"})))}}
+		AnswerFile: action.Bytes(text), outputFile: action.Bytes(objecttest.Cubin(objecttest.CubinFile{Arch: 80, Linked: true})), registerFile: action.Bytes([]byte(Registration([]string{"_1"})))}}
 }
 
 func TestJudgeOwn(t *testing.T) {

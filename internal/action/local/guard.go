@@ -19,9 +19,8 @@ func runGuarded(cmd *exec.Cmd, a *action.Action, cancel func()) (stalled bool, e
 	if err := cmd.Start(); err != nil {
 		return false, err
 	}
-	if a.MemoryLimit > 0 {
-		limitMemory(cmd.Process.Pid, uint64(a.MemoryLimit))
-	}
+	limit(cmd.Process.Pid, unix.RLIMIT_DATA, a.MemoryLimit)
+	limit(cmd.Process.Pid, unix.RLIMIT_FSIZE, a.FileLimit)
 	if a.Stall <= 0 {
 		return false, cmd.Wait()
 	}
@@ -42,13 +41,14 @@ func runGuarded(cmd *exec.Cmd, a *action.Action, cancel func()) (stalled bool, e
 	return stalled, err
 }
 
-// limitMemory bounds what a process can write to: its heap and its threads' stacks,
-// but not address space that it only reserves. A lower limit stays. Where the
-// system has no such limit, there is none.
-func limitMemory(pid int, limit uint64) {
+// limit bounds what a process can take of a resource: data, which is its heap and its
+// threads' stacks but not address space that it only reserves, or the size of a
+// file that it writes. Zero is no limit, and a lower one stays. Where the system
+// has no such limit, there is none.
+func limit(pid, resource int, most int64) {
 	var old unix.Rlimit
-	if unix.Prlimit(pid, unix.RLIMIT_DATA, nil, &old) == nil && limit < old.Cur {
-		unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: limit, Max: limit}, nil)
+	if most > 0 && unix.Prlimit(pid, resource, nil, &old) == nil && uint64(most) < old.Cur {
+		unix.Prlimit(pid, resource, &unix.Rlimit{Cur: uint64(most), Max: uint64(most)}, nil)
 	}
 }
 

@@ -113,6 +113,15 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
+func TestFileLimit(t *testing.T) {
+	a := shell("sleep 0.2; head -c 2000000 /dev/zero > big")
+	a.FileLimit = 1 << 20
+	result, err := newRunner(t).Run(context.Background(), a)
+	if err != nil || result.OK() {
+		t.Errorf("%v: a file of 2 MB was written in spite of the limit", err)
+	}
+}
+
 func TestCancelEndsTheWholeGroup(t *testing.T) {
 	pids := filepath.Join(t.TempDir(), "pid")
 	ctx, cancel := context.WithCancel(context.Background())
