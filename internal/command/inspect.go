@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -84,7 +83,7 @@ func inspectKernels(c link.Caller, read func() ([]byte, error)) error {
 	if err != nil {
 		return err
 	}
-	f, err := cubin.Open(bytes.NewReader(data), int64(len(data)))
+	f, err := cubin.Parse(data)
 	if err != nil {
 		return err
 	}

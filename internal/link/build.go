@@ -335,11 +335,15 @@ func (l *linker) memoryLimit() int64 {
 		return int64(*l.options.Own.MemoryLimit) << 20
 	}
 	const least, perByte, perThread = 2 << 30, 1000, 64 << 20
-	limit := int64(least + perThread*runtime.NumCPU())
-	for _, piece := range slices.Concat(l.plan.IR, l.plan.Bitcode) {
-		limit += perByte * piece.Module.Size
+	return int64(least+perThread*runtime.NumCPU()) + perByte*size(l.plan.IR, l.plan.Bitcode)
+}
+
+// size is how many bytes of code some pieces have together.
+func size(pieces ...[]plan.Piece) (sum int64) {
+	for _, piece := range slices.Concat(pieces...) {
+		sum += piece.Module.Size
 	}
-	return limit
+	return sum
 }
 
 // tools are those of the user's toolkit, as far as this link may need them.

@@ -88,11 +88,7 @@ func (b *build) runBy(m merge.Merger) *action.Action {
 // have gigabytes of code, and writes them.
 func (b *build) mergeLimit() int64 {
 	const least, perByte = 256 << 20, 4
-	limit := int64(least)
-	for _, piece := range slices.Concat(b.plan.IR, b.plan.Bitcode, b.plan.Native) {
-		limit += perByte * piece.Module.Size
-	}
-	return limit
+	return least + perByte*size(b.plan.IR, b.plan.Bitcode, b.plan.Native)
 }
 
 // merged ends the link with the result of a merge.

@@ -179,8 +179,8 @@ func (l *linker) recordOutput() error {
 		return err
 	}
 	l.record.Output = &file
-	if l.emitsPTX() {
-		return nil
+	if l.emitsPTX() || l.plan.KeepBitcode {
+		return nil // the result is no cubin
 	}
 	f, err := os.Open(file.Path)
 	if err != nil {

@@ -8,7 +8,6 @@
 package merge
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"regexp"
@@ -176,7 +175,7 @@ func outcome(said []*message.Message, r *action.Result) (*Outcome, error) {
 func checkCubin(c action.Content) error {
 	data, err := c.Read()
 	if err == nil {
-		_, err = cubin.Open(bytes.NewReader(data), int64(len(data)))
+		_, err = cubin.Parse(data)
 	}
 	return err
 }

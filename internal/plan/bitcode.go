@@ -67,8 +67,7 @@ func (p *Plan) planBitcode(in Input, chosen *choice) error {
 	if err != nil {
 		return err
 	}
-	target := object.Arch{Number: o.Arch.Number, Suffix: o.Arch.Suffix}
-	p.LLVM = LLVM{CPU: target.String(), Features: p.ptxFeature(), Level: level(o),
+	p.LLVM = LLVM{CPU: in.target().Arch.String(), Features: p.ptxFeature(), Level: level(o),
 		Closed: !chosen.forcePartial, Libdevice: p.needsLibdevice(), FTZ: ftz, Remarks: o.Own.Remarks != "", Options: p.llvmOptions(o)}
 	if lists := hostReferences(o, chosen); p.LLVM.Closed && hostInfo(o, chosen) && lists != nil {
 		p.LLVM.Keep = &Keep{Kernels: slices.Concat(lists["ek"], lists["ik"]),
@@ -97,7 +96,7 @@ func (p *Plan) planBitcode(in Input, chosen *choice) error {
 // neither the file nor the reason.
 func (p *Plan) checkBitcode(in Input) error {
 	o := in.Options
-	target := object.Target{Arch: object.Arch{Number: o.Arch.Number, Suffix: o.Arch.Suffix}, LTO: true, Toolkit: in.Release.Number()}
+	target := in.target()
 	for i := range p.Bitcode {
 		piece := &p.Bitcode[i]
 		for j := range piece.Module.Bitcode {

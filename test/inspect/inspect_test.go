@@ -5,7 +5,6 @@
 package inspect
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -62,7 +61,7 @@ func checkResources(t *testing.T, tk kit.Toolkit, arch, file string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := cubin.Open(bytes.NewReader(data), int64(len(data)))
+	f, err := cubin.Parse(data)
 	if err != nil {
 		t.Fatal(err)
 	}

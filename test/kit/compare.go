@@ -90,8 +90,8 @@ func (c Comparison) fileDifference(name string, want, got []byte) string {
 	if bytes.Equal(want, got) {
 		return ""
 	}
-	a, errA := cubin.Open(bytes.NewReader(want), int64(len(want)))
-	b, errB := cubin.Open(bytes.NewReader(got), int64(len(got)))
+	a, errA := cubin.Parse(want)
+	b, errB := cubin.Parse(got)
 	if errA == nil && errB == nil {
 		return listed(cubin.Compare(a, b, !c.Merged))
 	}

@@ -3,7 +3,6 @@
 package merger
 
 import (
-	"bytes"
 	"encoding/binary"
 	"math/rand/v2"
 	"os"
@@ -61,7 +60,7 @@ func TestHostile(t *testing.T) {
 			case err != nil && out != nil:
 				t.Errorf("mutation %d: output beside the error %v", i, err)
 			case err == nil:
-				if _, err := cubin.Open(bytes.NewReader(out.Cubin), int64(len(out.Cubin))); err != nil {
+				if _, err := cubin.Parse(out.Cubin); err != nil {
 					t.Errorf("mutation %d: the output cannot be read: %v", i, err)
 				}
 			}

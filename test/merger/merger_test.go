@@ -5,7 +5,6 @@
 package merger
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -320,7 +319,7 @@ func globals(t *testing.T, path string) []string {
 		return list
 	}
 	data := read(t, path)
-	f, err := cubin.Open(bytes.NewReader(data), int64(len(data)))
+	f, err := cubin.Parse(data)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@
 package merger
 
 import (
-	"bytes"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -20,7 +19,7 @@ func kernels(t *testing.T, path string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := cubin.Open(bytes.NewReader(data), int64(len(data)))
+	f, err := cubin.Parse(data)
 	if err != nil {
 		t.Fatal(err)
 	}

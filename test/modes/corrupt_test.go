@@ -277,7 +277,7 @@ func badEnd(got kit.Result) string {
 	case got.Exit == message.ExitOK && failed:
 		return "exit code 0 in spite of an error"
 	case got.Exit == message.ExitOK:
-		if _, err := cubin.Open(bytes.NewReader(data), int64(len(data))); err != nil {
+		if _, err := cubin.Parse(data); err != nil {
 			return "the output is no cubin: " + err.Error()
 		}
 		return ""

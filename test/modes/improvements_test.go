@@ -296,7 +296,7 @@ func sameSymbols(_ setting, tb testing.TB, _ string, want, got kit.Result) verdi
 // contents gives the size, kind and binding of every symbol, and the size of
 // every section of code.
 func contents(data []byte) (map[string]string, error) {
-	f, err := cubin.Open(bytes.NewReader(data), int64(len(data)))
+	f, err := cubin.Parse(data)
 	if err != nil {
 		return nil, err
 	}

@@ -97,8 +97,8 @@ func compareOutput(want, got []byte) (outcome string, differences []string) {
 	if bytes.Equal(want, got) {
 		return sameBytes, nil
 	}
-	a, errA := cubin.Open(bytes.NewReader(want), int64(len(want)))
-	b, errB := cubin.Open(bytes.NewReader(got), int64(len(got)))
+	a, errA := cubin.Parse(want)
+	b, errB := cubin.Parse(got)
 	if errA != nil || errB != nil {
 		return different, []string{fmt.Sprintf("outputs of %d and %d bytes (%v, %v)", len(want), len(got), errA, errB)}
 	}

@@ -58,11 +58,11 @@ func TestLinker(t *testing.T) {
 // same compares cubins in all but the records of the tools that made them.
 func same(t *testing.T, want, got []byte) {
 	t.Helper()
-	a, err := cubin.Open(bytes.NewReader(want), int64(len(want)))
+	a, err := cubin.Parse(want)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := cubin.Open(bytes.NewReader(got), int64(len(got)))
+	b, err := cubin.Parse(got)
 	if err != nil {
 		t.Fatal(err)
 	}

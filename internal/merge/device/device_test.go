@@ -133,7 +133,7 @@ func merge(options Options, codes ...code) (*Output, error) {
 // kernels that for all that they call.
 func functionsOf(t *testing.T, out *Output) []string {
 	t.Helper()
-	f, err := cubin.Open(bytes.NewReader(out.Cubin), int64(len(out.Cubin)))
+	f, err := cubin.Parse(out.Cubin)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -338,7 +338,7 @@ func TestMercuryIsMirrored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := cubin.Open(bytes.NewReader(out.Cubin), int64(len(out.Cubin)))
+	f, err := cubin.Parse(out.Cubin)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -375,7 +375,7 @@ func FuzzMerge(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			if _, err := cubin.Open(bytes.NewReader(out.Cubin), int64(len(out.Cubin))); err != nil {
+			if _, err := cubin.Parse(out.Cubin); err != nil {
 				t.Errorf("the output cannot be read: %v", err)
 			}
 		}
@@ -451,7 +451,7 @@ func TestMutatedInputs(t *testing.T) {
 // to a section that does not exist.
 func TestFirstSymbolIsEmpty(t *testing.T) {
 	data := code{functions: []fn{kernel("k")}}.build()
-	f, err := cubin.Open(bytes.NewReader(data), int64(len(data)))
+	f, err := cubin.Parse(data)
 	if err != nil {
 		t.Fatal(err)
 	}

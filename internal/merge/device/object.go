@@ -1,7 +1,6 @@
 package device
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -67,7 +66,7 @@ func (o *object) release() {
 // readObject reads an input. Code that is linked already takes no part in a
 // link: there is no object then.
 func readObject(in *Input, options *Options) (*object, error) {
-	f, err := cubin.Open(bytes.NewReader(in.Cubin), int64(len(in.Cubin)))
+	f, err := cubin.Parse(in.Cubin)
 	if err != nil {
 		return nil, damaged(in.Name, err)
 	}

@@ -3,6 +3,7 @@
 package cubin
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -65,6 +66,9 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 	return f, nil
 }
 
+// Parse is Open for device code in memory.
+func Parse(data []byte) (*File, error) { return Open(bytes.NewReader(data), int64(len(data))) }
+
 // Relocatable reports whether the code can be linked. Linked code takes no part
 // in a link.
 func (f *File) Relocatable() bool { return f.Type == elf64.Relocatable }
@@ -101,13 +105,9 @@ func (f *File) readArch() error {
 }
 
 // compatSpecific reports whether .nv.compat says that the code is for one
-// architecture only: attribute 9 is 1. Its rows are form u8, attribute u8,
-// value u16, and after form 4 as many bytes as the value says.
-func (f *File) compatSpecific() (bool, error) {
-	const (
-		attribute = 9
-		sized     = 4
-	)
+// architecture only: attribute 9 is 1. A table that is cut off says nothing of it.
+func (f *File) compatSpecific() (specific bool, _ error) {
+	const attribute = 9
 	s := f.Section(compat)
 	if s == nil {
 		return false, nil
@@ -116,20 +116,12 @@ func (f *File) compatSpecific() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	for len(b) >= 4 {
-		form, attr, value := b[0], b[1], binary.LittleEndian.Uint16(b[2:])
-		if b = b[4:]; form == sized {
-			if int(value) > len(b) {
-				break
-			}
-			b = b[value:]
-			continue
-		}
-		if attr == attribute {
-			return value != 0, nil
-		}
-	}
-	return false, nil
+	eachAttribute(b, func(id byte, value uint16, data []byte) bool {
+		found := id == attribute && data == nil
+		specific = found && value != 0
+		return !found
+	})
+	return specific, nil
 }
 
 // readInfo reads the version of the toolkit from .note.nv.cuinfo: u16 version

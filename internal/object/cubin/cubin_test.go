@@ -1,7 +1,6 @@
 package cubin_test
 
 import (
-	"bytes"
 	"errors"
 	"strings"
 	"testing"
@@ -14,7 +13,7 @@ import (
 )
 
 func open(data []byte) (*cubin.File, error) {
-	return cubin.Open(bytes.NewReader(data), int64(len(data)))
+	return cubin.Parse(data)
 }
 
 func mustOpen(t *testing.T, f objecttest.CubinFile) *cubin.File {

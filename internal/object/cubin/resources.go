@@ -141,27 +141,39 @@ func (f *File) barriers(s *elf64.Section) (n int, err error) {
 	return n, err
 }
 
-// attributes calls do with each row of a table: form u8, attribute u8, value
-// u16, and after form 4 as many bytes as the value says.
+// attributes calls do with each row of a section.
 func (f *File) attributes(s *elf64.Section, do func(id byte, value uint16, data []byte)) error {
-	const sized = 4
 	b, err := f.Data(s, maxInfo)
 	if err != nil {
 		return err
 	}
+	err = eachAttribute(b, func(id byte, value uint16, data []byte) bool {
+		do(id, value, data)
+		return true
+	})
+	if err != nil {
+		return &elf64.Error{Part: "section " + s.Name, Err: err}
+	}
+	return nil
+}
+
+// eachAttribute calls do with each row of a table, until it says no: form u8,
+// attribute u8, value u16, and after form 4 as many bytes as the value says. Rows of
+// other forms have no bytes.
+func eachAttribute(b []byte, do func(id byte, value uint16, data []byte) bool) error {
+	const sized = 4
 	for len(b) >= 4 {
 		form, id, value := b[0], b[1], binary.LittleEndian.Uint16(b[2:])
-		b = b[4:]
-		if form != sized {
-			do(id, value, nil)
-			continue
+		var data []byte
+		if b = b[4:]; form == sized {
+			if int(value) > len(b) {
+				return fmt.Errorf("%w: attribute %#x of %d bytes with %d left", elf64.ErrFormat, id, value, len(b))
+			}
+			data, b = b[:value], b[value:]
 		}
-		if int(value) > len(b) {
-			err := fmt.Errorf("%w: attribute %#x of %d bytes with %d left", elf64.ErrFormat, id, value, len(b))
-			return &elf64.Error{Part: "section " + s.Name, Err: err}
+		if !do(id, value, data) {
+			return nil
 		}
-		do(id, value, b[:value])
-		b = b[value:]
 	}
 	return nil
 }
