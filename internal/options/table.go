@@ -193,7 +193,7 @@ var table = []row{
 		allowed: []string{"auto", "nvvm", "jitlink", "vendor"}, initial: "auto",
 		help: "What compiles LTO-IR: libnvvm, nvJitLink, the vendor's nvlink, or the best of them that is there."},
 	{long: "warpld-exact-bytes", short: "warpld-exact-bytes", group: own, field: func(o *Options) any { return &o.Own.ExactBytes },
-		help: "Make the result equal to nvlink's in every byte, also in the record of the tools that took part in it, " +
+		help: "With --warpld-merge=own, make the result equal to nvlink's in every byte, also in the record of the tools that took part in it, " +
 			"which otherwise names warpld."},
 	{long: "warpld-jobs", short: "warpld-jobs", group: own, field: func(o *Options) any { return &o.Own.Jobs }, value: "number", initial: "0",
 		help: "How many tools may run at once; 0 for one per processor. A jobserver of GNU make, memory and other links of this user may allow less."},
