@@ -153,7 +153,7 @@ func (l *linker) recordInputs() ([]record.Input, error) {
 		in := record.Input{Name: obj.Origin.String(), File: file, Kind: obj.Kind.String(), NotLinked: obj.Ignored}
 		for i := range obj.Modules {
 			m := &obj.Modules[i]
-			row := record.Module{Kind: m.Kind.String(), Target: m.Arch.String(), Size: m.Size, Linked: linked[m]}
+			row := record.Module{Kind: m.Form(), Target: m.Arch.String(), Size: m.Size, Linked: linked[m]}
 			if m.Kind != object.ELF { // what stands there beside native code is no text
 				row.Options = m.Options
 			}

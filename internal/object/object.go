@@ -151,11 +151,14 @@ func (m *Module) Container() ([]byte, error) {
 }
 
 // String names the code for people: "LTO-IR for sm_80".
-func (m *Module) String() string {
+func (m *Module) String() string { return m.Form() + " for " + m.Arch.String() }
+
+// Form names the kind of code for people. Bitcode is no kind that fat binaries have.
+func (m *Module) Form() string {
 	if m.Kind == LLVM {
-		return "bitcode for " + m.Arch.String()
+		return "bitcode"
 	}
-	return m.Kind.String() + " for " + m.Arch.String()
+	return m.Kind.String()
 }
 
 // modules makes Modules of the members of a fat binary.
