@@ -116,11 +116,19 @@ func compileLog(kind plan.Engine, a *Answer) string {
 
 var jitLinkError = regexp.MustCompile(`(?:ERROR in nvvmCompileProgram: (\w+)|ERROR (\w+) \(\d+\) in nvvmCompileProgram[^\n]*)\n*`)
 
+// Ending says what the library did to its worker; empty: nothing.
+func Ending(r *action.Result) string {
+	if r.ExitCode == Contradicted {
+		return "gave parts of PTX that don't fit together"
+	}
+	return r.Ending()
+}
+
 // died is the message for a worker that did not come back with an answer. nvlink
 // has none: it dies itself.
 func died(kind plan.Engine, modules []Module, r *action.Result) error {
 	call, module := lastStage(r.Stdout)
-	how := cmp.Or(r.Ending(), fmt.Sprintf("ended the process with exit code %d", r.ExitCode))
+	how := cmp.Or(Ending(r), fmt.Sprintf("ended the process with exit code %d", r.ExitCode))
 	m := &message.Message{Severity: message.Fatal, ID: "engine-died", Text: fmt.Sprintf("%s %s in %s", library(kind), how, call)}
 	if module >= 0 && module < len(modules) {
 		m.Notes = append(m.Notes, "while it read the module from "+modules[module].Origin)

@@ -41,6 +41,10 @@ const (
 // an answer is no result to keep, here or on a server.
 const CallFailed = 3
 
+// Contradicted is the worker's exit code when the lengths of the shards don't fit
+// their text: threads of the library got in each other's way.
+const Contradicted = 4
+
 // A Module is one piece of intermediate code and the name that messages give it.
 type Module struct {
 	Origin  string

@@ -93,6 +93,9 @@ func Shards(text []byte, sizes []int64) ([][]byte, error) {
 		shards = append(shards, text[:size])
 		text = text[size:]
 	}
+	if len(text) > 0 {
+		return nil, fmt.Errorf("%d bytes belong to none of %d shards", len(text), len(sizes))
+	}
 	slices.SortFunc(shards, bytes.Compare)
 	return shards, nil
 }

@@ -18,6 +18,7 @@ func TestShards(t *testing.T) {
 		{"whole", []int64{5}, []string{"whole"}},
 		{"bbbaacd", []int64{3, 2, 2}, []string{"aa", "bbb", "cd"}},
 		{"aab", []int64{2, 2}, nil},
+		{"aab", []int64{1, 1}, nil},
 		{"aab", []int64{-1, 2}, nil},
 	}
 	for _, test := range tests {

@@ -6,12 +6,14 @@ import (
 	"strings"
 
 	"github.com/warpld/warpld/internal/action"
+	"github.com/warpld/warpld/internal/engine"
 	"github.com/warpld/warpld/internal/message"
 )
 
-// With -split-compile-extended libnvvm crashes or hangs about once in forty times,
-// because its threads get in each other's way, and always on programs of some hundred
-// modules, by a division by zero. nvlink goes down with it. It is not the program's
+// With -split-compile-extended libnvvm crashes or hangs about once in forty times, or
+// tells lengths of shards that are not theirs, because its threads get in each other's
+// way, and always crashes on programs of some hundred modules, by a division by zero.
+// nvlink goes down with it. It is not the program's
 // fault, so the link goes on: with another try, then without the split, which gives
 // the same program in one piece.
 
@@ -25,7 +27,7 @@ const (
 // says so.
 func (b *build) compileAgain(r *action.Result, vector []string, try int) bool {
 	split := slices.IndexFunc(vector, func(option string) bool { return strings.HasPrefix(option, splitOption) })
-	if split < 0 || r.Signal == "" || r.TimedOut || r.OutOfMemory > 0 {
+	if split < 0 || r.TimedOut || r.OutOfMemory > 0 || r.Signal == "" && r.ExitCode != engine.Contradicted {
 		return false
 	}
 	next := "it is run once more"
@@ -36,6 +38,6 @@ func (b *build) compileAgain(r *action.Result, vector []string, try int) bool {
 		b.compile(slices.Delete(slices.Clone(vector), split, split+1), 1)
 	}
 	b.report(&message.Message{Severity: message.Info, ID: "compile-again", Tool: "warpld",
-		Text: fmt.Sprintf("libnvvm %s with -split-compile-extended; %s", r.Ending(), next)})
+		Text: fmt.Sprintf("libnvvm %s with -split-compile-extended; %s", engine.Ending(r), next)})
 	return true
 }

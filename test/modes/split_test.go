@@ -15,12 +15,13 @@ const (
 	// done is another one nearly every time.
 	splitRuns = 20
 	// libnvvm's threads get in each other's way about once in forty times, also
-	// under nvlink: it crashes, or never ends. That must come out as a message,
-	// and may not happen often.
+	// under nvlink: it crashes, or never ends. Twice in a row, the program is
+	// compiled in one piece. That must come out as a message, and may not happen
+	// often.
 	splitFailures = 3
 )
 
-var libraryFailed = regexp.MustCompile(`nvlink fatal   : lib\w+\.so (crashed|did not finish within the time limit)`)
+var libraryFailed = regexp.MustCompile(`(?m)^nvlink fatal   : lib\w+\.so did not finish within the time limit|^warpld info    : .*; the program is compiled without it$`)
 
 // TestSplitIsDeterministic wants one result of all runs.
 func TestSplitIsDeterministic(t *testing.T) {
@@ -34,7 +35,7 @@ func TestSplitIsDeterministic(t *testing.T) {
 			failures := 0
 			for runs := 0; runs < splitRuns; {
 				got := s.warpld(t, job, "--warpld-time-limit=60")
-				if got.Exit == 1 && len(got.Files) == 0 && libraryFailed.MatchString(got.Stderr) && failures < splitFailures {
+				if libraryFailed.MatchString(got.Stderr) && failures < splitFailures {
 					failures++
 					continue
 				}

@@ -208,6 +208,26 @@ func TestSplitCompileCrashes(t *testing.T) {
 	})
 }
 
+// TestSplitContradicts lets the library tell lengths of shards that are not theirs: the
+// program is compiled in one piece.
+func TestSplitContradicts(t *testing.T) {
+	spy := build(t)
+	forEachToolkit(t, func(t *testing.T, tk kit.Toolkit) {
+		many := []string{"stored/many1.o", "stored/many2.o"}
+		sound := watched{tk: tk, job: link(t, tk, spy, many, append(cudadevrt(tk), "-arch=sm_80")...)}
+		want, _ := sound.warpld(t)
+		w := watched{tk: tk, env: map[string]string{"NVVM_SPY_FAULT": "sizes:=0"}}
+		w.job = link(t, tk, spy, many, append(cudadevrt(tk), "-arch=sm_80", "-split-compile-extended=2")...)
+		got, _ := w.warpld(t)
+		if got.Exit != 0 || !bytes.Equal(got.Files["linked"], want.Files["linked"]) {
+			t.Errorf("exit code %d, or another output\n%s", got.Exit, got.Stderr)
+		}
+		if !strings.Contains(got.Stderr, "gave parts of PTX that don't fit together with -split-compile-extended; the program is compiled without it") {
+			t.Errorf("the messages don't say so:\n%s", got.Stderr)
+		}
+	})
+}
+
 // TestGreed lets the library take all memory that it gets.
 func TestGreed(t *testing.T) {
 	w := faulty(t, kit.Toolkits(t)[0], build(t), map[string]string{"NVVM_SPY_FAULT": "compile:greed"})

@@ -37,6 +37,9 @@ func Main(args []string) int {
 	switch err := work(); {
 	case errors.Is(err, errCallFailed):
 		return engine.CallFailed
+	case errors.Is(err, errContradicted):
+		fmt.Fprintln(os.Stderr, err)
+		return engine.Contradicted
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "worker:", err)
 		return 1
@@ -44,8 +47,12 @@ func Main(args []string) int {
 	return 0
 }
 
-// errCallFailed says that the answer is there, and that it is a failure.
-var errCallFailed = errors.New("a call failed")
+var (
+	// errCallFailed says that the answer is there, and that it is a failure.
+	errCallFailed = errors.New("a call failed")
+	// errContradicted says that the answer cannot be true, so that it is not kept.
+	errContradicted = errors.New("the parts of the result don't fit together")
+)
 
 func run() error {
 	text, err := os.ReadFile(engine.JobFile)
@@ -74,6 +81,9 @@ func do(job *engine.Job, name func(string) string) error {
 	answer, ptx, err := compile(job)
 	if err != nil {
 		return err
+	}
+	if _, err := engine.Shards(ptx, answer.Shards); err != nil {
+		return fmt.Errorf("%w: %w", errContradicted, err)
 	}
 	text, err := json.Marshal(answer)
 	if err != nil {
