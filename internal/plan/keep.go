@@ -3,6 +3,8 @@ package plan
 import (
 	"slices"
 	"strings"
+
+	"github.com/warpld/warpld/internal/glob"
 )
 
 // Keep lists patterns of names, in which "*" stands for any text.
@@ -18,27 +20,5 @@ func (k *Keep) Variable(name string) bool {
 }
 
 func matchesAny(patterns []string, name string) bool {
-	return slices.ContainsFunc(patterns, func(pattern string) bool { return matches(pattern, name) })
-}
-
-// matches says whether a name is as a pattern wants it; "*" in it is any text.
-func matches(pattern, name string) bool {
-	first, rest, wild := strings.Cut(pattern, "*")
-	if !wild {
-		return pattern == name
-	}
-	if !strings.HasPrefix(name, first) {
-		return false
-	}
-	name = name[len(first):]
-	parts := strings.Split(rest, "*")
-	last := parts[len(parts)-1]
-	for _, part := range parts[:len(parts)-1] {
-		at := strings.Index(name, part)
-		if at < 0 {
-			return false
-		}
-		name = name[at+len(part):]
-	}
-	return strings.HasSuffix(name, last)
+	return slices.ContainsFunc(patterns, func(pattern string) bool { return glob.Match(pattern, name) })
 }

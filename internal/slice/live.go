@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/warpld/warpld/internal/glob"
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/ptx"
 )
@@ -58,7 +59,7 @@ func (h *references) keeps(s *symbol) bool {
 	if !h.known || s.kind == ".entry" && h.patterns["ek"] == nil && h.patterns["ik"] == nil {
 		return true
 	}
-	return slices.ContainsFunc(h.patterns[listOf(s)], func(pattern string) bool { return matches(pattern, s.name) })
+	return slices.ContainsFunc(h.patterns[listOf(s)], func(pattern string) bool { return glob.Match(pattern, s.name) })
 }
 
 // listOf is the list that a symbol belongs in.
@@ -68,27 +69,6 @@ func listOf(s *symbol) string {
 		return "i" + list
 	}
 	return "e" + list
-}
-
-// matches compares a name with a pattern, in which * is any text.
-func matches(pattern, name string) bool {
-	parts := strings.Split(pattern, "*")
-	if len(parts) == 1 {
-		return pattern == name
-	}
-	last := len(parts) - 1
-	if !strings.HasPrefix(name, parts[0]) || len(name) < len(parts[0])+len(parts[last]) || !strings.HasSuffix(name, parts[last]) {
-		return false
-	}
-	name = name[len(parts[0]) : len(name)-len(parts[last])]
-	for _, part := range parts[1:last] {
-		at := strings.Index(name, part)
-		if at < 0 {
-			return false
-		}
-		name = name[at+len(part):]
-	}
-	return true
 }
 
 // hostVector writes lists of exact names. A program without kernels has a name in

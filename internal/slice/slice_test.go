@@ -229,21 +229,6 @@ func TestRefusals(t *testing.T) {
 	planned(t, o, kernels+externF+".extern .func vprintf()\n;\n.extern .shared .b8 dynamic[];\n")
 }
 
-func TestMatches(t *testing.T) {
-	for _, test := range []struct {
-		pattern, name string
-		want          bool
-	}{
-		{"kc", "kc", true}, {"kc", "kc2", false}, {"kc*", "kc2", true}, {"kc*", "xkc", false}, {"*kc*", "xkc2", true},
-		{"*a*b", "aab", true}, {"*a*b", "ba", false}, {"ab*ba", "aba", false}, {"*", "", true}, {"", "", true}, {"", "a", false},
-		{"?", "a", false}, {"a*b*c", "a-b-b-c", true}, {"a*b*c", "a-c", false},
-	} {
-		if got := matches(test.pattern, test.name); got != test.want {
-			t.Errorf("%s matches %s: %v", test.pattern, test.name, got)
-		}
-	}
-}
-
 // manyModules writes many modules with two kernels each; each calls a function of its
 // module and one of another.
 func manyModules(modules int, size func(module int) int) []string {

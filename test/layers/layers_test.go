@@ -28,13 +28,15 @@ var doesNothing = []string{"os", "os/exec", "net/...", "syscall", "golang.org/x/
 
 var layers = []layer{
 	{packages: "internal/message"},
+	{packages: "internal/glob", never: doesNothing},
 	{packages: "internal/object/...", ours: []string{"internal/object/...", "internal/message"}},
 	{packages: "internal/options", ours: []string{"internal/message"}},
-	{packages: "internal/plan", ours: []string{"internal/options", "internal/object/...", "internal/message"}, never: doesNothing},
+	{packages: "internal/plan", ours: []string{"internal/options", "internal/object/...", "internal/glob", "internal/message"}, never: doesNothing},
 	{packages: "internal/action", ours: []string{"internal/message"}, never: []string{"os/exec", "net/..."}},
 	{packages: "internal/action/...", ours: []string{"internal/action", "internal/message"}},
 	{packages: "internal/ptx", never: doesNothing},
-	{packages: "internal/slice", ours: []string{"internal/ptx", "internal/message"}, never: doesNothing},
+	{packages: "internal/slice", ours: []string{"internal/ptx", "internal/glob", "internal/message"}, never: doesNothing},
+	{packages: "internal/symbols", ours: []string{"internal/record", "internal/glob"}, never: doesNothing},
 	{packages: "internal/record", ours: []string{"internal/message"}, never: doesNothing},
 	{packages: "internal/toolkit", ours: []string{"internal/message"}},
 }

@@ -260,21 +260,6 @@ func TestListSort(t *testing.T) {
 	}
 }
 
-func TestMatchGlob(t *testing.T) {
-	tests := []struct {
-		pattern, name string
-		want          bool
-	}{
-		{"k*", "k", true}, {"k*", "ak", false}, {"*k", "ak", true}, {"a*a", "a", false}, {"a*b*c", "axbxc", true},
-		{"a*b*c", "axc", false}, {"*", "", true}, {"ab*bc", "abc", false},
-	}
-	for _, test := range tests {
-		if got := matchGlob(test.pattern, test.name); got != test.want {
-			t.Errorf("%q matches %q: %v", test.pattern, test.name, got)
-		}
-	}
-}
-
 func TestWhatRulesDontCoverIsNamed(t *testing.T) {
 	tests := []struct {
 		extra objecttest.Section

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/warpld/warpld/internal/glob"
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
@@ -53,7 +54,7 @@ func (k *kernelFilter) matches(y *symbol) bool {
 	for _, p := range patterns {
 		switch {
 		case strings.Contains(p, "*"):
-			if matchGlob(p, y.name) {
+			if glob.Match(p, y.name) {
 				return true
 			}
 		case k.fromHost && p == y.name, !k.fromHost && strings.Contains(y.name, p):
@@ -61,28 +62,6 @@ func (k *kernelFilter) matches(y *symbol) bool {
 		}
 	}
 	return false
-}
-
-// matchGlob matches a whole name; "*" stands for any text.
-func matchGlob(pattern, name string) bool {
-	parts := strings.Split(pattern, "*")
-	first, last := parts[0], parts[len(parts)-1]
-	if !strings.HasPrefix(name, first) || len(name) < len(first)+len(last) {
-		return false
-	}
-	name = name[len(first):]
-	if !strings.HasSuffix(name, last) {
-		return false
-	}
-	name = name[:len(name)-len(last)]
-	for _, part := range parts[1 : len(parts)-1] {
-		at := strings.Index(name, part)
-		if at < 0 {
-			return false
-		}
-		name = name[at+len(part):]
-	}
-	return true
 }
 
 // markLive finds the functions that kernels reach, or whose address is taken,
