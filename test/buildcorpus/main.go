@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/sys/unix"
 
 	"github.com/warpld/warpld/test/kit"
 )
@@ -40,7 +39,7 @@ func build(dir string) error {
 	if err != nil {
 		return err
 	}
-	unlock, err := lock(dir)
+	unlock, err := kit.Lock(filepath.Join(dir, ".lock"))
 	if err != nil {
 		return err
 	}
@@ -104,18 +103,6 @@ func setTimes(dir string, to time.Time) error {
 		err = errors.Join(err, os.Chtimes(filepath.Join(dir, e.Name()), to, to))
 	}
 	return err
-}
-
-// lock waits until no other buildcorpus works in dir.
-func lock(dir string) (unlock func(), err error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
-	f, err := os.Create(filepath.Join(dir, ".lock"))
-	if err != nil {
-		return nil, err
-	}
-	return func() { f.Close() }, unix.Flock(int(f.Fd()), unix.LOCK_EX)
 }
 
 // testFolder is where this program's sources, and so the corpus, are.

@@ -16,8 +16,6 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/warpld/warpld/test/kit"
 )
 
@@ -28,22 +26,17 @@ var archs = []string{"sm_80", "sm_90", "sm_100"}
 // names, because nvlink derives names of cubins from them.
 func TestMain(m *testing.M) {
 	dir, err := kit.CacheDir()
+	var unlock func()
 	if err == nil {
-		err = os.MkdirAll(filepath.Join(dir, "modes"), 0o755)
+		unlock, err = kit.Lock(filepath.Join(dir, "modes", ".lock"))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	lock, err := os.Create(filepath.Join(dir, "modes", ".lock"))
-	if err == nil {
-		err = unix.Flock(int(lock.Fd()), unix.LOCK_EX)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(m.Run())
+	code := m.Run()
+	unlock()
+	os.Exit(code)
 }
 
 // A setting is a toolkit and a target.

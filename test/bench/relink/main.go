@@ -22,6 +22,7 @@ func main() {
 	programs := flag.String("programs", "16", "what to link: a number of generated modules, amplifying, thrust or thrust-stored; several with commas")
 	turns := flag.Int("turns", 1, "how often; medians count")
 	only := flag.String("linkers", "", "a part of the names of the linkers to measure; all if empty")
+	prepare := flag.Bool("prepare", false, "only compile the programs")
 	save := flag.String("save", "", "add the results to this file")
 	render := flag.String("render", "", "write the documentation from this file instead of measuring")
 	flag.Parse()
@@ -31,6 +32,8 @@ func main() {
 		err = document(*render)
 	case *check:
 		err = checkLimits()
+	case *prepare:
+		err = prepareAll(strings.Split(*programs, ","))
 	default:
 		err = measureAll(strings.Split(*programs, ","), *turns, *only, *save)
 	}
@@ -38,6 +41,17 @@ func main() {
 		fmt.Fprintln(os.Stderr, "relink:", err)
 		os.Exit(1)
 	}
+}
+
+// prepareAll compiles programs, so that measuring them takes no more time than links do.
+func prepareAll(names []string) error {
+	for _, name := range names {
+		err := withProgram(name, func(*bench) error { return nil })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // measureAll measures programs with the first toolkit.
@@ -57,22 +71,30 @@ func measureAll(names []string, turns int, only, save string) error {
 	return all.addTo(save)
 }
 
-func measureProgram(name string, turns int, only string) (results, error) {
+func measureProgram(name string, turns int, only string) (found results, err error) {
+	err = withProgram(name, func(b *bench) error {
+		found, err = b.measure(turns, only)
+		return err
+	})
+	return found, err
+}
+
+// withProgram compiles a program, or finds it compiled, and gives it to use.
+func withProgram(name string, use func(*bench) error) error {
 	toolkits, err := kit.FindToolkits()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	dir, err := os.MkdirTemp("", "relink")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer os.RemoveAll(dir)
 	p, err := newProgram(toolkits[0], name, dir)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	b := &bench{program: p, toolkit: toolkits[0], dir: dir, warpld: os.Getenv("WARPLD_BIN")}
-	return b.measure(turns, only)
+	return use(&bench{program: p, toolkit: toolkits[0], dir: dir, warpld: os.Getenv("WARPLD_BIN")})
 }
 
 // checkLimits links small programs and compares ratios to nvlink with limits that a
