@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -29,6 +30,7 @@ type bench struct {
 	dir     string
 	warpld  string
 	found   map[key][]kit.Usage
+	failed  map[key]string // how nvlink died
 }
 
 type key struct{ linker, scenario string }
@@ -36,7 +38,7 @@ type key struct{ linker, scenario string }
 // measure lets the linkers take turns. nvlink does the same whatever has changed, so
 // its cold link stands for all of its links.
 func (b *bench) measure(turns int, only string) (results, error) {
-	b.found = map[key][]kit.Usage{}
+	b.found, b.failed = map[key][]kit.Usage{}, map[key]string{}
 	for range turns {
 		for _, linker := range []string{plain, exact, best, fast} {
 			if !strings.Contains(linker, only) {
@@ -49,7 +51,7 @@ func (b *bench) measure(turns int, only string) (results, error) {
 	}
 	var all results
 	for k, used := range b.found {
-		all = append(all, result{b.name, b.modules, k.linker, k.scenario, medians(used)})
+		all = append(all, result{b.name, b.modules, k.linker, k.scenario, medians(used), b.failed[k]})
 	}
 	all.sort()
 	return all, nil
@@ -145,7 +147,8 @@ func (b *bench) place(objects []string) error {
 	return nil
 }
 
-// link links once and notes what it took.
+// link links once and notes what it took. nvlink crashes on some large programs,
+// which is a result, too.
 func (b *bench) link(linker, scenario string) error {
 	args := []string{"-dlto", "-arch=sm_80", "-nvvmpath=" + b.toolkit.NVVM(), "-o", "linked"}
 	exe := b.toolkit.Tool("nvlink")
@@ -162,6 +165,11 @@ func (b *bench) link(linker, scenario string) error {
 	cmd := exec.Command(exe, append(args, "-L"+b.toolkit.Lib(), "-lcudadevrt")...)
 	cmd.Dir, cmd.Env = b.work(), append(os.Environ(), "WARPLD_CACHE_DIR="+b.cache(), "WARPLD_FLAGS=")
 	used, err := kit.Measure(cmd)
-	b.found[key{linker, scenario}] = append(b.found[key{linker, scenario}], used)
+	k := key{linker, scenario}
+	b.found[k] = append(b.found[k], used)
+	if died := new(exec.ExitError); exe != b.warpld && errors.As(err, &died) {
+		b.failed[k] = died.Error()
+		return nil
+	}
 	return err
 }

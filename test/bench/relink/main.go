@@ -3,12 +3,14 @@
 //
 //	go run ./test/bench/relink -check                     # a small program; fails if warpld has become slow
 //	go run ./test/bench/relink -programs 64 -save FILE    # more; FILE collects several runs
+//	go run ./test/bench/relink -programs 64 -prepare      # compiles it, nothing else
 //	go run ./test/bench/relink -render FILE               # docs/relink.md and its plots
 //
 // It reads the same environment as the tests do; .ci/run sets it.
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -54,21 +56,19 @@ func prepareAll(names []string) error {
 	return nil
 }
 
-// measureAll measures programs with the first toolkit.
-func measureAll(names []string, turns int, only, save string) error {
+// measureAll measures programs with the first toolkit. One that cannot be measured
+// does not keep the others from it.
+func measureAll(names []string, turns int, only, save string) (failed error) {
 	var all results
 	for _, name := range names {
 		found, err := measureProgram(name, turns, only)
-		if err != nil {
-			return err
+		if err == nil && save != "" {
+			err = found.addTo(save)
 		}
-		all = append(all, found...)
+		all, failed = append(all, found...), errors.Join(failed, err)
 	}
 	fmt.Print(all.table())
-	if save == "" {
-		return nil
-	}
-	return all.addTo(save)
+	return failed
 }
 
 func measureProgram(name string, turns int, only string) (found results, err error) {

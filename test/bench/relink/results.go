@@ -21,6 +21,8 @@ type result struct {
 	Linker   string
 	Scenario string
 	kit.Usage
+	// Failed is how the linker died; what it used until then counts for nothing.
+	Failed string `json:",omitempty"`
 }
 
 type results []result
@@ -38,15 +40,19 @@ func (all results) sort() {
 	})
 }
 
-// of finds a result; what was not measured has NaN for everything.
+// of finds a result; what was not measured or failed has NaN for everything.
 func (all results) of(program, linker, scenario string) result {
 	for _, r := range all {
-		if r.Program == program && r.Linker == linker && r.Scenario == scenario {
+		if r.Failed == "" && r.is(program, linker, scenario) {
 			return r
 		}
 	}
 	nothing := math.NaN()
 	return result{Program: program, Linker: linker, Scenario: scenario, Usage: kit.Usage{Wall: nothing, CPU: nothing, Memory: nothing}}
+}
+
+func (r result) is(program, linker, scenario string) bool {
+	return r.Program == program && r.Linker == linker && r.Scenario == scenario
 }
 
 func (r result) metric(name string) float64 {
@@ -72,6 +78,10 @@ func (all results) table() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "| program | linker | what changed | wall s | CPU s | peak MB | nvlink / this |\n|---|---|---|---|---|---|---|\n")
 	for _, r := range all {
+		if r.Failed != "" {
+			fmt.Fprintf(&b, "| %s | %s | %s | fails after %.1f: %s | | | |\n", title(r.Program), r.Linker, r.Scenario, r.Wall, r.Failed)
+			continue
+		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %.3f | %.3f | %.0f | %s |\n", title(r.Program), r.Linker, r.Scenario, r.Wall, r.CPU, r.Memory,
 			times(all.of(r.Program, plain, cold).Wall/r.Wall))
 	}
@@ -103,7 +113,8 @@ func (all results) addTo(path string) error {
 		return err
 	}
 	for _, r := range before {
-		if math.IsNaN(all.of(r.Program, r.Linker, r.Scenario).Wall) {
+		again := func(now result) bool { return now.is(r.Program, r.Linker, r.Scenario) }
+		if !slices.ContainsFunc(all, again) {
 			all = append(all, r)
 		}
 	}
