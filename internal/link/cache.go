@@ -9,6 +9,7 @@ import (
 	"github.com/warpld/warpld/internal/action/cache"
 	"github.com/warpld/warpld/internal/action/jobs"
 	"github.com/warpld/warpld/internal/action/local"
+	"github.com/warpld/warpld/internal/merge"
 	"github.com/warpld/warpld/internal/message"
 )
 
@@ -38,7 +39,11 @@ func (l *linker) open(ctx context.Context, r *local.Runner) (*workshop, func(), 
 		w.remember = func(next action.Runner) action.Runner { return c.Runner(next, r.Dir) }
 		limits.Slots = c.Slots()
 	}
-	limited := jobs.New(r, limits)
+	var here action.Runner = r
+	if !l.options.Own.Keep { // with that, every step leaves its directory
+		here = merge.Here(r)
+	}
+	limited := jobs.New(here, limits)
 	front, done, err := l.remote(ctx, limited, machine{digest, r.Dir, w.jobs})
 	w.limited, w.runner, w.inFlight = limited, w.remember(front), l.inFlight(w.jobs)
 	return w, func() {

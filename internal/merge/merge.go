@@ -70,6 +70,8 @@ const (
 	outputFile   = "linked.cubin"
 	registerFile = "registered.c"
 	emptyFile    = "nothing.o"
+
+	runtimeMark = "cudadevrt" // in the name of libcudadevrt
 )
 
 // Action is the action that merges the parts in their order.
@@ -98,7 +100,7 @@ func (m Merger) Action(parts []Part, arguments []string) *action.Action {
 func (p *Part) name(place int) string {
 	runtime := ""
 	if p.Runtime {
-		runtime = "-cudadevrt"
+		runtime = "-" + runtimeMark
 	}
 	return fmt.Sprintf("part-%05d%s.%s", place, runtime, p.Form)
 }

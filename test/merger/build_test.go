@@ -61,17 +61,18 @@ func (s setting) cubin(name string, all map[string]string) (string, error) {
 		return "", err
 	}
 	options := append([]string{"-w", "-arch=" + s.arch, "-rdc=true", "-cubin"}, variants[variant]...)
-	return s.compileOnce(path, name, text, options)
+	return s.compileOnce(path, name+".cubin", text, options)
 }
 
-// compileOnce compiles a source, unless an earlier run has done so.
+// compileOnce compiles a source to a file of this name, unless an earlier run has
+// done so.
 func (s setting) compileOnce(source, name string, text []byte, options []string) (string, error) {
 	cache, err := kit.CacheDir()
 	if err != nil {
 		return "", err
 	}
 	key := sha256.Sum256(fmt.Appendf(nil, "%s %q %s", s.tk.Version, options, text))
-	out := filepath.Join(cache, "merger", s.tk.Release(), s.arch, fmt.Sprintf("%s-%x.cubin", name, key[:6]))
+	out := filepath.Join(cache, "merger", s.tk.Release(), s.arch, fmt.Sprintf("%x-%s", key[:6], name))
 	if _, err := os.Stat(out); err == nil {
 		return out, nil
 	}

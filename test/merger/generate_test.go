@@ -201,48 +201,80 @@ func (g *generator) text(file int) string {
 	return b.String()
 }
 
-// TestGenerated links generated programs, each with one toolkit for one target.
+// TestGenerated links generated programs, each with one toolkit. The number of a
+// program decides for which target it is compiled; it is assembled for that and for
+// all that follow.
 func TestGenerated(t *testing.T) {
-	count := generatedPrograms
-	if text := os.Getenv("WARPLD_TEST_MERGER_GENERATED"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		count = n
-	}
+	count, first := number(t, "WARPLD_TEST_MERGER_GENERATED", generatedPrograms), number(t, "WARPLD_TEST_MERGER_SEED", 0)
 	toolkits, targets := kit.Toolkits(t), targets()
-	for i := range count {
-		s := setting{toolkits[i%len(toolkits)], targets[i/len(toolkits)%len(targets)]}
-		t.Run(fmt.Sprintf("%d/%s/%s", i, s.tk.Release(), s.arch), func(t *testing.T) {
+	for i := first; i < first+count; i++ {
+		tk, from := toolkits[i%len(toolkits)], i/len(toolkits)%len(targets)
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
-			p, built := s.buildGenerated(t, uint64(i))
-			s.compare(t, p, built)
-			for _, removal := range s.removals(t, rand.New(rand.NewPCG(uint64(i), 5)), p, built) {
-				s.compare(t, removal, built)
+			files := setting{tk, targets[from]}.compileGenerated(t, i)
+			for _, target := range targets[from:] {
+				t.Run(tk.Release()+"/"+target, func(t *testing.T) { setting{tk, target}.linkGenerated(t, i, files) })
 			}
 		})
 	}
 }
 
-// buildGenerated compiles the files of a program, in a form that the number
-// decides, too.
-func (s setting) buildGenerated(t *testing.T, number uint64) (program, map[string]string) {
+// number reads a number from the environment.
+func number(t *testing.T, variable string, otherwise int) int {
 	t.Helper()
-	p, built := program{}, map[string]string{}
+	text := os.Getenv(variable)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// generatedVariant is the form in which the files of a program are compiled.
+func generatedVariant(number int) []string {
+	return variants[[]string{"", "", "", "li"}[number%4]]
+}
+
+// compileGenerated makes PTX of the files of a program.
+func (s setting) compileGenerated(t *testing.T, number int) []string {
+	t.Helper()
+	var files []string
 	dir := t.TempDir()
-	for i, text := range generate(number) {
-		name := fmt.Sprintf("g%d", i)
-		path := filepath.Join(dir, name+".cu")
+	for i, text := range generate(uint64(number)) {
+		path := filepath.Join(dir, fmt.Sprintf("g%d.cu", i))
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		options := append([]string{"-w", "-arch=" + s.arch, "-rdc=true", "-cubin"}, variants[[]string{"", "", "", "li"}[number%4]]...)
-		out, err := s.compileOnce(path, fmt.Sprintf("generated-%d-%d", number, i), []byte(text), options)
+		virtual := strings.Replace(s.arch, "sm_", "compute_", 1)
+		options := append([]string{"-w", "-arch=" + virtual, "-rdc=true", "-ptx"}, generatedVariant(number)...)
+		out, err := s.compileOnce(path, fmt.Sprintf("generated-%d-%d.ptx", number, i), []byte(text), options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, out)
+	}
+	return files
+}
+
+// linkGenerated links a program of which the PTX is given, also without some of its
+// kernels.
+func (s setting) linkGenerated(t *testing.T, number int, files []string) {
+	t.Helper()
+	p, built := program{}, map[string]string{}
+	for i, file := range files {
+		options := append([]string{"-w", "-arch=" + s.arch, "-rdc=true", "-cubin"}, generatedVariant(number)...)
+		name := fmt.Sprintf("g%d", i)
+		out, err := s.compileOnce(file, fmt.Sprintf("generated-%d-%d.cubin", number, i), read(t, file), options)
 		if err != nil {
 			t.Fatal(err)
 		}
 		p.names, built[name] = append(p.names, name), out
 	}
-	return p, built
+	s.compare(t, p, built)
+	for _, removal := range s.removals(t, rand.New(rand.NewPCG(uint64(number), 5)), p, built) {
+		s.compare(t, removal, built)
+	}
 }

@@ -47,9 +47,9 @@ func TestRemoval(t *testing.T) {
 	forEachSetting(t, func(t *testing.T, s setting) {
 		all := names(t)
 		built := s.buildAll(t, all)
-		r := rand.New(rand.NewPCG(3, 3))
+		r := rand.New(rand.NewPCG(3, uint64(number(t, "WARPLD_TEST_MERGER_SEED", 3))))
 		list := append(singles(t), programs()...)
-		for range randomCount(t) {
+		for range number(t, "WARPLD_TEST_MERGER_RANDOM", randomLinks) {
 			list = append(list, randomProgram(t, r, all, built))
 		}
 		for _, p := range list {

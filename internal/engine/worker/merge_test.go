@@ -59,7 +59,7 @@ func TestMergeStage(t *testing.T) {
 			t.Errorf("%s: an output of %d bytes, %v", test.words, len(out), err)
 		}
 	}
-	if err := mergeParts([]string{"a.cubin"}); !errors.Is(err, errUsage) {
+	if err := mergeParts([]string{"a.cubin"}); !errors.Is(err, merge.ErrUsage) {
 		t.Errorf("without an output: %v", err)
 	}
 }

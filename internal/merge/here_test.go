@@ -1,0 +1,63 @@
+package merge
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/warpld/warpld/internal/action"
+	"github.com/warpld/warpld/internal/object/cubin"
+	"github.com/warpld/warpld/internal/object/objecttest"
+)
+
+// elsewhere is the runner of what is not for Here.
+type elsewhere struct{ ran []string }
+
+func (e *elsewhere) Run(_ context.Context, a *action.Action) (*action.Result, error) {
+	e.ran = append(e.ran, a.Tool.Name)
+	return &action.Result{}, nil
+}
+
+func TestHere(t *testing.T) {
+	next := &elsewhere{}
+	runner := Here(next)
+	own := Own("/bin/warpld", 130, cubin.Tool{Name: "warpld"})
+	part := func(code []byte) []Part {
+		return []Part{{Origin: "a.cubin", Form: Cubin, Code: func() ([]byte, error) { return code, nil }}}
+	}
+	run := func(a *action.Action) *action.Result {
+		t.Helper()
+		r, err := runner.Run(t.Context(), a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	sound := part(objecttest.Cubin(objecttest.CubinFile{Arch: 80}))
+	if out, err := JudgeOwn(sound, run(own.Action(sound, []string{"-arch=sm_80"}))); err == nil || !strings.Contains(err.Error(), "a.cubin") {
+		t.Errorf("code without a version of the ABI gives %v, %v", out, err)
+	}
+	run(Vendor("/cuda/nvlink").Action(sound, nil))
+	if len(next.ran) != 1 || next.ran[0] != "nvlink" {
+		t.Errorf("run elsewhere: %q", next.ran)
+	}
+	fault := part(nil)
+	fault[0].Code = func() ([]byte, error) { panic("a fault") }
+	if r := run(own.Action(fault, nil)); r.OK() || r.Signal != "a fault" {
+		t.Errorf("a fault gives %+v", r)
+	}
+	never := part(nil)
+	never[0].Code = func() ([]byte, error) { select {} }
+	late := own.Action(never, nil)
+	late.Limit = time.Millisecond
+	if r := run(late); !r.TimedOut {
+		t.Errorf("a merge that takes too long gives %+v", r)
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := runner.Run(cancelled, own.Action(never, nil)); !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled merge gives %v", err)
+	}
+}
