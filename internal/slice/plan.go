@@ -90,9 +90,13 @@ func Make(modules []*Module, o Options) (*Plan, error) {
 	if refused != nil {
 		return nil, refused
 	}
-	sets, reaches := p.apart(p.cut(groups))
+	sets := p.cut(groups)
+	if len(groups) > 1 && len(sets) < 2 {
+		return nil, p.notWorthIt()
+	}
+	sets, reaches := p.apart(sets)
 	if len(sets) < 2 {
-		return nil, p.notWorthIt(groups)
+		return nil, refusal("", nil, "all %d kernels use variables that only one slice can have", len(p.kernels))
 	}
 	return p.plan(sets, reaches), nil
 }
@@ -301,14 +305,10 @@ func (p *planner) slice(plan *Plan, set []*kernel, r reach, shared map[int]bool)
 	return s
 }
 
-// notWorthIt is the reason when all would be in one slice.
-func (p *planner) notWorthIt(groups [][]*kernel) *message.Message {
-	if len(groups) == 1 {
-		return refusal("", nil, "all %d kernels use variables that only one slice can have", len(p.kernels))
-	}
-	size := p.size(p.joined(p.kernels))
-	if size <= p.options.Size {
-		return refusal("", nil, "the program is too small to gain from it: %d bytes of code, and a slice may have %d", size, p.options.Size)
+// notWorthIt is the reason why cut left all in one set.
+func (p *planner) notWorthIt() *message.Message {
+	if size := p.weight(p.kernels); size <= p.options.Size {
+		return refusal("", nil, "the program is too small to gain from it: about %d KB of code, and a slice may have %d", size>>10, p.options.Size>>10)
 	}
 	return refusal("", nil, "its kernels share so much code that slices would compile more than %.1f times as much", p.options.Amplification)
 }

@@ -105,8 +105,8 @@ type runner struct {
 	keep  func() string
 }
 
-// Runner gives a Runner that answers from the cache or asks next. Outputs are put
-// into fresh files in directories that dir gives, so that pruning by others can't
+// Runner gives a Runner that answers from the cache or asks next. Large outputs are
+// put into fresh files in directories that dir gives, so that pruning by others can't
 // take them away.
 func (c *Cache) Runner(next action.Runner, dir func() string) action.Runner {
 	return &runner{c, next, dir}
@@ -186,30 +186,46 @@ func (c *Cache) get(key action.Digest, a *action.Action, dir string) (*action.Re
 			os.Remove(path)
 			return nil, fmt.Errorf("cache: result %s has no %s", key.Hash, name)
 		}
-		if err := c.take(digest, filepath.Join(dir, name)); err != nil {
+		content, err := c.take(digest, filepath.Join(dir, name))
+		if err != nil {
 			os.Remove(path)
 			return nil, err
 		}
-		result.Outputs[name] = action.AtPath(filepath.Join(dir, name))
+		result.Outputs[name] = content
 	}
 	used(path)
 	result.Usage = action.Usage{Start: start, Wall: time.Since(start)}
 	return result, nil
 }
 
-// take copies a blob out of the cache and checks that it is the right one.
-func (c *Cache) take(want action.Digest, to string) error {
+// inMemory is the size up to which a blob is read instead of copied into a file: a
+// large program has hundreds of them.
+const inMemory = 1 << 20
+
+// take gets a blob out of the cache, into a file if it is large, and checks that it is
+// the right one.
+func (c *Cache) take(want action.Digest, to string) (action.Content, error) {
 	path := c.path("blobs", want.Hash)
-	got, err := copyFile(path, to)
+	content := action.AtPath(to)
+	var got action.Digest
+	var err error
+	if want.Size <= inMemory {
+		var data []byte
+		data, err = os.ReadFile(path)
+		got = action.DigestOf(data)
+		content = action.Content{Load: func() ([]byte, error) { return data, nil }, Sum: func() (action.Digest, error) { return want, nil }}
+	} else {
+		got, err = copyFile(path, to)
+	}
 	if err != nil {
-		return err
+		return action.Content{}, err
 	}
 	if got != want {
 		os.Remove(path)
-		return fmt.Errorf("cache: %s holds other bytes than it should and was removed", path)
+		return action.Content{}, fmt.Errorf("cache: %s holds other bytes than it should and was removed", path)
 	}
 	used(path)
-	return nil
+	return content, nil
 }
 
 // put keeps a result: its outputs first, so that what is found is whole.
