@@ -193,7 +193,7 @@ var table = []row{
 		allowed: []string{"auto", "nvvm", "jitlink", "vendor"}, initial: "auto",
 		help: "What compiles LTO-IR: libnvvm, nvJitLink, the vendor's nvlink, or the best of them that is there."},
 	{long: "warpld-exact-bytes", short: "warpld-exact-bytes", group: own, field: func(o *Options) any { return &o.Own.ExactBytes },
-		help: "With --warpld-merge=own, make the result equal to nvlink's in every byte, also in the record of the tools that took part in it, " +
+		help: "Make a result of warpld's own merger equal to nvlink's in every byte, also in the record of the tools that took part in it, " +
 			"which otherwise names warpld."},
 	{long: "warpld-jobs", short: "warpld-jobs", group: own, field: func(o *Options) any { return &o.Own.Jobs }, value: "number", initial: "0",
 		help: "How many tools may run at once; 0 for one per processor. A jobserver of GNU make, memory and other links of this user may allow less."},
@@ -211,7 +211,7 @@ var table = []row{
 			"64 MB for each processor and a thousand times the size of the LTO-IR: much more than programs need."},
 	{long: "warpld-merge", short: "warpld-merge", group: own, field: func(o *Options) any { return &o.Own.Merge }, value: "merger",
 		allowed: []string{"auto", "own", "vendor"}, initial: "auto",
-		help: "What merges relocatable device code: warpld's own merger, which is not proven enough to be the default, or the vendor's nvlink, which 'auto' takes."},
+		help: "What merges relocatable device code: warpld's own merger, the vendor's nvlink, or the first wherever it is proven to give what nvlink gives."},
 	{long: "warpld-mode", short: "warpld-mode", group: own, field: func(o *Options) any { return &o.Own.Mode }, value: "exact|fast",
 		allowed: []string{"exact", "fast"}, initial: "exact",
 		help: "What is promised: 'exact' makes nvlink's code and data. 'fast' optimizes each kernel over the whole program, too, but cuts the program " +

@@ -18,6 +18,7 @@ const (
 	attrRegisters  = 0x2f
 	attrBarriers   = 0x4c
 	compatVersion  = 0x02
+	compatSpecific = 0x09 // 1: for one architecture only, sm_90a
 	compatFeatures = 0x0b
 )
 
@@ -282,7 +283,7 @@ func (l *linker) resolveExternals(o *object, x *attribute) error {
 }
 
 // mergeCompat merges what the code demands of the driver. The first input
-// decides the order of the rows.
+// decides the order of the rows, but for the first one, which every program has.
 func (l *linker) mergeCompat(o *object, s *elf64.Section) error {
 	if l.compat == noSection {
 		return unsupported(o.name, "the section '%s' for %s", s.Name, l.options.Arch)
@@ -373,6 +374,9 @@ func (l *linker) setFeatures() error {
 	rows := l.sections[l.compat].attributes.added
 	at := slices.IndexFunc(rows, func(x attribute) bool { return x.id == compatFeatures })
 	if at < 0 {
+		if l.mirrors() && len(l.records) == 0 {
+			return unsupported("", "the features of a program without code for %s", l.options.Arch)
+		}
 		return nil
 	}
 	bits, any := make([]byte, len(rows[at].data)), false

@@ -115,20 +115,19 @@ func (l view) setRegisters(info *attributeList) {
 	}
 }
 
-// externalsFirst reports whether a function with externals came in before all
-// functions with barriers, of those that count for a kernel. It decides the order
-// in which rows are added.
+// externalsFirst reports whether the first row of externals came in before the
+// first one of barriers, of the functions that count for a kernel; also externals
+// that are defined now. It decides the order in which rows are added.
 func (l view) externalsFirst(counted []symbolID) bool {
 	if len(l.reached.kernels) == 1 {
 		return false
 	}
 	for _, f := range l.byArrival(counted) {
 		if a := l.attributesOf(f); a != nil {
-			switch {
-			case a.find(attrBarriers) != nil:
-				return false
-			case len(l.externalsOf([]symbolID{f})) > 0:
-				return true
+			for i := range a.rows {
+				if id := a.rows[i].id; id == attrBarriers || id == attrExternals {
+					return id == attrExternals
+				}
 			}
 		}
 	}

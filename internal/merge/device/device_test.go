@@ -316,6 +316,24 @@ func TestRuntimeOnDemand(t *testing.T) {
 	}
 }
 
+// A program without code demands something of the driver, too.
+func TestNothingForHopper(t *testing.T) {
+	options := plain
+	options.Arch.Number = 90
+	out, err := merge(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := cubin.Parse(out.Cubin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := f.Data(f.Section(".nv.compat"), 100)
+	if want := []byte{2, compatSpecific, 0, 0}; err != nil || !bytes.Equal(data, want) {
+		t.Errorf(".nv.compat holds %x, want %x, %v", data, want, err)
+	}
+}
+
 func TestMercuryIsMirrored(t *testing.T) {
 	options := plain
 	options.Arch.Number = 100

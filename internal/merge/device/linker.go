@@ -146,6 +146,7 @@ func newLinker(options Options) *linker {
 	l.compat = noSection
 	if options.Arch.Number >= 90 {
 		l.compat = l.newSection(section{name: ".nv.compat", kind: typeCompat, align: 4, owner: noSection}, false)
+		l.sections[l.compat].attributes.added = []attribute{{form: 2, id: compatSpecific}}
 		note := &l.sections[l.archNote]
 		note.flags |= flagOwned
 		note.owner = l.compat
