@@ -27,6 +27,7 @@ func init() {
 	commands = []command{
 		{"cache", "cache [show|verify|prune [MB]|why OUTPUT]", "look at the cache, check it, make room, or ask why a link was not found in it", manageCache},
 		{"diff", "diff RECORD RECORD", "show what changed between two links that wrote --warpld-record", diffRecords},
+		{"distribute", "distribute [--warpld-...] JOBS.json", "compile for ThinLTO as LLVM's linkers ask for it", link.Distribute},
 		{"explain", "explain RECORD", "say what a link did and why, from what --warpld-record wrote", explainRecord},
 		{"help", "help", "show this text", help},
 		{"inspect", "inspect FILE...", "show what the linker sees in its inputs", inspect},

@@ -67,7 +67,12 @@ They are separated by white space; quotes of either kind group, and a backslash 
 An input whose name begins with @ is written with ./ before it.
 `
 
-const manTail = `.SH ENVIRONMENT
+const manTail = `.SH COMMANDS
+Started under its own name, warpld also has commands; \fBwarpld help\fR lists them.
+.TP
+\fBwarpld distribute\fR [\fB\-\-warpld\-\fR...] \fIjobs.json\fR
+Does the compilations of a ThinLTO link for a linker of LLVM's, by the options of warpld: from its cache, on the machines of a server, or here.
+.SH ENVIRONMENT
 .TP
 .B WARPLD_FLAGS
 Options of warpld, written as in an @file. The command line overrides them.

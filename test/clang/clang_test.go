@@ -69,22 +69,13 @@ func compile(tb testing.TB, compiler, source, output string, flags ...string) st
 	if err != nil {
 		tb.Fatal(err)
 	}
-	// Headers that clang asks for and that toolkits of today lack.
-	for _, header := range []string{"curand_mtgp32_kernel.h", "texture_fetch_functions.h", "surface_functions.h"} {
-		if err := os.WriteFile(filepath.Join(dir, header), nil, 0o666); err != nil {
-			tb.Fatal(err)
-		}
-	}
-	path := filepath.Join(dir, output)
 	if !filepath.IsAbs(source) {
 		source = filepath.Join("testdata", source)
 	}
-	args := append([]string{"-x", "cuda", "--cuda-path=" + toolkit(tb).Root, "-isystem", dir, "-fgpu-rdc", "-O2", "-w", "-Wno-unknown-cuda-version",
-		"-c", source, "-o", path}, flags...)
-	if !strings.Contains(strings.Join(flags, " "), "--cuda-gpu-arch") {
-		args = append(args, "--cuda-gpu-arch="+arch)
+	path, err := toolkit(tb).Clang(compiler, dir, source, output, flags...)
+	if err != nil {
+		tb.Fatal(err)
 	}
-	run(tb, compiler, args...)
 	compiled[key] = path
 	return path
 }
@@ -155,11 +146,6 @@ func traces(stderr string) (lines []string) {
 	return lines
 }
 
-var (
-	functionLine = regexp.MustCompile(`Function : (\S+)`)
-	codeLine     = regexp.MustCompile(`^\s+/\*[0-9a-f]{4,}\*/\s+(.*)`)
-)
-
 // instructions counts those of each kernel, but for NOPs.
 func instructions(tb testing.TB, cubin []byte) map[string]int {
 	tb.Helper()
@@ -167,13 +153,9 @@ func instructions(tb testing.TB, cubin []byte) map[string]int {
 	if err := os.WriteFile(path, cubin, 0o666); err != nil {
 		tb.Fatal(err)
 	}
-	counts, function := map[string]int{}, ""
-	for line := range strings.Lines(run(tb, toolkit(tb).Tool("cuobjdump"), "-sass", path)) {
-		if part := functionLine.FindStringSubmatch(line); part != nil {
-			function = part[1]
-		} else if part := codeLine.FindStringSubmatch(line); part != nil && !strings.HasPrefix(part[1], "NOP") {
-			counts[function]++
-		}
+	counts, err := toolkit(tb).Instructions(path)
+	if err != nil {
+		tb.Fatal(err)
 	}
 	return counts
 }
@@ -215,11 +197,11 @@ func Test01FullLTO(t *testing.T) {
 
 // thin are the flags for bitcode that goes with ThinLTO.
 func thin(flags ...string) []string {
-	return append([]string{"--cuda-device-only", "-foffload-lto=thin", "-fwhole-program-vtables", "-fno-split-lto-unit"}, flags...)
+	return append(kit.ThinFlags[:len(kit.ThinFlags):len(kit.ThinFlags)], flags...)
 }
 
-// Check 2, without LLVM's own distribution (DTLTO): ThinLTO as separate actions makes
-// the same PTX as in one process, but for the names.
+// Check 2: ThinLTO as separate actions makes the same PTX as in one process, but for the
+// names. LLVM's own distribution (DTLTO) is in test/reapi.
 func Test02ThinLTO(t *testing.T) {
 	files := sample(t, ".bc", thin()...)
 	keep := t.TempDir()

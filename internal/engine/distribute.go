@@ -1,0 +1,155 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/warpld/warpld/internal/action"
+	"github.com/warpld/warpld/internal/message"
+)
+
+// A Distribution is the compilations of a ThinLTO link that LLVM's linkers hand to a
+// program to have them done: DTLTO's JSON. The arguments of a job are those that
+// are common to all and its own, the first of which is the compiler.
+type Distribution struct {
+	Common struct {
+		Output string   `json:"linker_output"`
+		Args   []string `json:"args"`
+		Inputs []string `json:"inputs"`
+	} `json:"common"`
+	Jobs []DistributedJob `json:"jobs"`
+}
+
+// A DistributedJob is one compilation. Its paths are the linker's.
+type DistributedJob struct {
+	Args    []string `json:"args"`
+	Inputs  []string `json:"inputs"`
+	Outputs []string `json:"outputs"`
+}
+
+// A Compiler is the program of a distribution and the libraries that it loads.
+type Compiler struct {
+	Name      string // as the linker calls it
+	Program   action.Content
+	Libraries []action.File
+}
+
+// ReadDistribution understands the linker's file and puts what is common into each
+// job.
+func ReadDistribution(name string, text []byte) (*Distribution, error) {
+	bad := func(format string, args ...any) error {
+		return &message.Message{Severity: message.Fatal, ID: "distribution", Text: fmt.Sprintf("'%s' is no list of jobs for a distributor", name),
+			Notes: []string{fmt.Sprintf(format, args...)}, Hint: "it is written by a linker of LLVM's: ld.lld --thinlto-distributor=..."}
+	}
+	d := &Distribution{}
+	if err := json.Unmarshal(text, d); err != nil {
+		return nil, bad("%v", err)
+	}
+	if len(d.Common.Args) == 0 || d.Common.Args[0] == "" {
+		return nil, bad("it names no compiler")
+	}
+	taken := map[string]bool{}
+	for i := range d.Jobs {
+		job := &d.Jobs[i]
+		job.Args = append(d.Common.Args[1:len(d.Common.Args):len(d.Common.Args)], job.Args...)
+		job.Inputs = append(d.Common.Inputs[:len(d.Common.Inputs):len(d.Common.Inputs)], job.Inputs...)
+		for _, output := range job.Outputs {
+			if taken[output] {
+				return nil, bad("two jobs write %s", output)
+			}
+			if !slices.ContainsFunc(job.Args, func(arg string) bool { return arg == output || strings.HasSuffix(arg, "="+output) }) {
+				return nil, bad("job %d does not tell the compiler to write %s", i, output)
+			}
+			taken[output] = true
+		}
+	}
+	return d, nil
+}
+
+// libraryDir is where an action has the libraries of the compiler.
+const libraryDir = "compiler-libraries"
+
+// Action is the compilation as an action. The index of a job and its outputs have the
+// number of the linker's process in their names and get others, so that the same
+// compilation is found again. The bitcode keeps its names, which the index refers to;
+// if they don't lie below the working directory, the compilation is bound to this
+// machine. The outputs are in the order of the job's.
+func (j *DistributedJob) Action(c Compiler) (*action.Action, error) {
+	a := &action.Action{Label: "compile-thin", Tool: action.File{Name: c.Name, Content: c.Program}, Env: []string{"LD_LIBRARY_PATH=" + libraryDir}}
+	names := map[string]string{} // of paths in the arguments
+	for i, output := range j.Outputs {
+		names[output] = fmt.Sprintf("output%d%s", i, path.Ext(output))
+		a.Outputs = append(a.Outputs, names[output])
+	}
+	seen := map[string]bool{}
+	for _, input := range j.Inputs {
+		name := path.Clean(filepath.ToSlash(input))
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		switch {
+		case j.isIndex(input):
+			name = "index.thinlto.bc"
+			names[input] = name
+		case path.IsAbs(name):
+			a.Impure = "the linker names " + input + " by a path from the root"
+			continue
+		case strings.HasPrefix(name, "../"):
+			return nil, &message.Message{Severity: message.Fatal, ID: "distribution", Text: fmt.Sprintf("'%s' does not lie below the working directory", input),
+				Hint: "start the linker in a directory that has all of its inputs below it, or give it their whole paths"}
+		}
+		a.Inputs = append(a.Inputs, action.File{Name: name, Origin: input, Content: action.AtPath(input)})
+	}
+	for _, l := range c.Libraries {
+		l.Name, l.Toolchain = libraryDir+"/"+l.Name, true
+		a.Inputs = append(a.Inputs, l)
+	}
+	for _, arg := range j.Args {
+		a.Args = append(a.Args, renamed(arg, names))
+	}
+	return a, nil
+}
+
+const indexOption = "-fthinlto-index="
+
+func (j *DistributedJob) isIndex(input string) bool {
+	return slices.Contains(j.Args, indexOption+input)
+}
+
+// renamed puts the name of an action's file into an argument that is its path or ends
+// with "=" and its path.
+func renamed(arg string, names map[string]string) string {
+	if name, ok := names[arg]; ok {
+		return name
+	}
+	if option, value, ok := strings.Cut(arg, "="); ok {
+		if name, ok := names[value]; ok {
+			return option + "=" + name
+		}
+	}
+	return arg
+}
+
+// Judge reads the result of a job.
+func (j *DistributedJob) Judge(r *action.Result) error {
+	if r.OK() {
+		return nil
+	}
+	m := &message.Message{Severity: message.Fatal, ID: "distribution", Text: "the compiler failed"}
+	if ending := r.Ending(); ending != "" {
+		m.Text = "the compiler " + ending
+	}
+	m.Text += " for " + strings.Join(j.Outputs, ", ")
+	for line := range strings.Lines(string(r.Stdout) + string(r.Stderr)) {
+		const most = 20
+		if len(m.Notes) < most && strings.TrimSpace(line) != "" {
+			m.Notes = append(m.Notes, strings.TrimSpace(line))
+		}
+	}
+	return m
+}

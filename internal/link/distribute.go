@@ -1,0 +1,144 @@
+package link
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/warpld/warpld/internal/action"
+	"github.com/warpld/warpld/internal/action/local"
+	"github.com/warpld/warpld/internal/engine"
+	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/options"
+	"github.com/warpld/warpld/internal/record"
+	"github.com/warpld/warpld/internal/toolkit"
+)
+
+// ErrDistributeUsage says that the arguments of Distribute are not options of warpld's
+// own and one file.
+var ErrDistributeUsage = &message.Message{Severity: message.Fatal, ID: "usage", Text: "usage: warpld distribute [--warpld-...] JOBS.json"}
+
+// Distribute does the compilations of a ThinLTO link for a linker of LLVM's, as the
+// steps of our own links are done: from the cache, by a server's machines, or here.
+func Distribute(ctx context.Context, c Caller, args []string) (err error) {
+	l := &linker{Caller: c, log: message.NewLog(c.Stderr, message.Style{Terminal: c.Terminal}), record: record.Record{Started: time.Now()}}
+	if l.options, err = options.Parse(args, c.Env("WARPLD_FLAGS"), os.ReadFile, l.log.Report); err != nil {
+		return err
+	}
+	if len(l.options.Raw) != 1 || len(l.options.Inputs) != 1 {
+		return ErrDistributeUsage
+	}
+	jobs, compiler, err := l.readDistribution(l.options.Inputs[0])
+	if err != nil {
+		return err
+	}
+	l.options.Output = jobs.Common.Output
+	runner, err := local.New(l.options.Own.TempDir, l.options.Own.Keep)
+	if err != nil {
+		return err
+	}
+	defer runner.Close()
+	w, done, err := l.open(ctx, runner)
+	if err != nil {
+		return err
+	}
+	defer done()
+	err = l.distribute(ctx, w, jobs, compiler)
+	if recordErr := l.writeRecord(); err == nil {
+		err = recordErr
+	}
+	return err
+}
+
+// readDistribution reads the linker's file and finds its compiler.
+func (l *linker) readDistribution(path string) (*engine.Distribution, engine.Compiler, error) {
+	var c engine.Compiler
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, c, err
+	}
+	jobs, err := engine.ReadDistribution(path, text)
+	if err != nil {
+		return nil, c, err
+	}
+	name := jobs.Common.Args[0]
+	program, err := toolkit.Program(name, l.Env)
+	var libraries map[string]string
+	if err == nil {
+		libraries, err = toolkit.Libraries(program, l.Env)
+	}
+	if err != nil {
+		return nil, c, &message.Message{Severity: message.Fatal, ID: "compiler", Text: fmt.Sprintf("the compiler '%s' can't be used", name),
+			Notes: []string{err.Error()}, Hint: "name the program itself, not a script around it", Cause: err}
+	}
+	c = engine.Compiler{Name: filepath.Base(name), Program: digestedOnce(program)}
+	for _, name := range slices.Sorted(maps.Keys(libraries)) {
+		c.Libraries = append(c.Libraries, action.File{Name: name, Content: digestedOnce(libraries[name])})
+	}
+	return jobs, c, nil
+}
+
+// digestedOnce is a file that all jobs have.
+func digestedOnce(path string) action.Content {
+	c := action.AtPath(path)
+	c.Sum = sync.OnceValues(action.AtPath(path).Digest)
+	return c
+}
+
+// distribute does the jobs and puts their outputs where the linker wants them. What the
+// compiler said is told in the order of the jobs.
+func (l *linker) distribute(ctx context.Context, w *workshop, d *engine.Distribution, c engine.Compiler) error {
+	var graph action.Graph
+	said := make([][]byte, len(d.Jobs))
+	bound := 0
+	for i := range d.Jobs {
+		job := &d.Jobs[i]
+		a, err := job.Action(c)
+		if err != nil {
+			return err
+		}
+		if a.Limit = l.options.Own.TimeLimit; a.Impure != "" {
+			bound++
+		}
+		graph.Add(&action.Step{
+			Make: func() (*action.Action, error) { return a, nil },
+			Done: func(r *action.Result) error {
+				if err := job.Judge(r); err != nil {
+					return err
+				}
+				said[i] = r.Stderr
+				for k, output := range job.Outputs {
+					if err := deliver(r.Outputs[a.Outputs[k]], output); err != nil {
+						return err
+					}
+				}
+				return nil
+			},
+		})
+	}
+	if bound > 0 {
+		l.log.Report(&message.Message{Severity: message.Info, ID: "distribution", Tool: "warpld",
+			Text: fmt.Sprintf("%d of %d jobs run here and are not kept: they name files by paths from the root", bound, len(d.Jobs)),
+			Hint: "give the linker the paths of its inputs from the directory that it is started in"})
+	}
+	err := graph.Run(ctx, l.watch(w.runner), w.inFlight)
+	for _, text := range said {
+		l.Stderr.Write(text)
+	}
+	return err
+}
+
+// deliver copies a result to its place.
+func deliver(from action.Content, to string) error {
+	r, err := from.Open()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	return replaceFile(to, r)
+}

@@ -1,0 +1,177 @@
+//go:build realtools
+
+package reapi
+
+import (
+	"bytes"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/warpld/warpld/internal/engine"
+	"github.com/warpld/warpld/test/kit"
+)
+
+// thinLink compiles samples to bitcode and gives a folder in which it lies, with a file
+// "resolutions" of arguments for llvm-lto2: that of a thin link of warpld's.
+func thinLink(t *testing.T, toolkit kit.Toolkit, sources ...string) string {
+	t.Helper()
+	var files []string
+	args := []string{"-dlto", "-arch=sm_90", "-o", "out"}
+	for _, name := range sources {
+		file, err := toolkit.Clang("clang++-22", t.TempDir(), filepath.Join("..", "clang", "testdata", name+".cu"), name+".bc", kit.ThinFlags...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files, args = append(files, file), append(args, name+".bc")
+	}
+	keep := t.TempDir()
+	r, err := kit.Warpld(t, "--warpld-lto=thin --warpld-keep --warpld-temp-dir="+keep+" --warpld-cuda="+toolkit.Root).Run(kit.NewJob(t, files, args...))
+	if err != nil || r.Exit != 0 {
+		t.Fatalf("exit code %d, error %v\n%s", r.Exit, err, r.Stderr)
+	}
+	dirs, err := filepath.Glob(filepath.Join(keep, "*", "*-thin-link"))
+	if err != nil || len(dirs) != 1 {
+		t.Fatalf("%v, %v", dirs, err)
+	}
+	return dirs[0]
+}
+
+// lto2 runs llvm-lto2 in a folder of thinLink's and gives what it wrote and said.
+func lto2(t *testing.T, dir, cache string, args ...string) (texts []string, said string) {
+	t.Helper()
+	cmd := exec.Command("llvm-lto2-22", append([]string{"run", "-mcpu=sm_90", "-mattr=+ptx88", "-O3", "-whole-program-visibility", "@resolutions", "-o", "out"}, args...)...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "WARPLD_CACHE_DIR="+cache)
+	log, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("llvm-lto2: %v\n%s", err, log)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "out.[0-9]"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no output: %v\n%s", err, log)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, string(text))
+		os.Remove(file)
+	}
+	return texts, string(log)
+}
+
+// code assembles texts and gives the number of instructions of each function. Which
+// registers the PTX has depends on the process; what becomes of it does not.
+func code(t *testing.T, texts []string) map[string]int {
+	t.Helper()
+	toolkit, all := kit.Toolkits(t)[0], map[string]int{}
+	for _, text := range texts {
+		ptx := filepath.Join(t.TempDir(), "x.ptx")
+		if err := os.WriteFile(ptx, engine.RepairNames([]byte(text)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command(toolkit.Tool("ptxas"), "-c", "-arch=sm_90", ptx, "-o", ptx+".cubin").CombinedOutput(); err != nil {
+			t.Fatalf("ptxas: %v\n%s", err, out)
+		}
+		counts, err := toolkit.Instructions(ptx + ".cubin")
+		if err != nil {
+			t.Fatal(err)
+		}
+		maps.Copy(all, counts)
+	}
+	return all
+}
+
+// distributor are llvm-lto2's arguments for compilations by warpld.
+func distributor(t *testing.T, flags ...string) []string {
+	args := []string{"-dtlto-distributor=" + kit.Binary(t), "-dtlto-compiler=clang-22"}
+	for _, arg := range append([]string{"distribute", "--warpld-verbose"}, flags...) {
+		args = append(args, "-dtlto-distributor-arg="+arg)
+	}
+	for _, arg := range []string{"-march=sm_90", "--cuda-feature=+ptx88", "-S", "-nogpulib", "-Wno-unknown-cuda-version"} {
+		args = append(args, "-dtlto-compiler-arg="+arg)
+	}
+	return args
+}
+
+// TestDistribute lets LLVM's own linker distribute ThinLTO by warpld: the code is that
+// of one process, and the second time nothing is compiled.
+func TestDistribute(t *testing.T) {
+	toolkit := kit.Toolkits(t)[0]
+	for _, sources := range [][]string{{"a", "b", "c"}, {"local_p", "local_q"}, {"shared_p", "shared_q"}} {
+		t.Run(strings.Join(sources, " "), func(t *testing.T) {
+			dir, cache := thinLink(t, toolkit, sources...), t.TempDir()
+			want, _ := lto2(t, dir, cache, "-filetype=asm")
+			first, said := lto2(t, dir, cache, distributor(t)...)
+			if diff := cmp.Diff(code(t, want), code(t, first)); diff != "" {
+				t.Errorf("the code (-of one process +of several):\n%s", diff)
+			}
+			if strings.Count(said, " CPU,") != len(sources) {
+				t.Errorf("not all was compiled here:\n%s", said)
+			}
+			again, said := lto2(t, dir, cache, distributor(t)...)
+			if !slices.Equal(again, first) || strings.Count(said, "from the cache") != len(sources) {
+				t.Errorf("not all was found:\n%s", said)
+			}
+		})
+	}
+}
+
+// TestDistributeToTheCluster: the same on machines that have no LLVM of their own. One
+// job at a time runs here, so that the others are worth sending; but LLVM is large, and
+// until the cluster has it, this machine may be faster.
+func TestDistributeToTheCluster(t *testing.T) {
+	s := start(t, "")
+	dir := thinLink(t, kit.Toolkits(t)[0], "a", "b", "c")
+	want, _ := lto2(t, dir, t.TempDir(), distributor(t)...)
+	flags := distributor(t, "--warpld-jobs=1", "--warpld-remote-platform=OSFamily=linux", "--warpld-remote="+s.address())
+	for _, where := range []string{"by worker", "from the remote cache"} {
+		for try := 1; ; try++ {
+			got, said := lto2(t, dir, t.TempDir(), flags...)
+			if !slices.Equal(got, want) || strings.Contains(said, "goes on without") || try == 10 {
+				t.Fatalf("the same result: %v; no step %s in %d tries:\n%s", slices.Equal(got, want), where, try, said)
+			}
+			if strings.Contains(said, where) {
+				break
+			}
+		}
+	}
+}
+
+// TestDistributeFails: what is wrong with the jobs is told, and nothing is written.
+func TestDistributeFails(t *testing.T) {
+	job := `{"common": {"linker_output": "o", "args": ["clang-22", "-c"], "inputs": []}, "jobs": [{"args": ["in.bc", "-o", "out.o"], "inputs": ["in.bc"], "outputs": ["out.o"]}]}`
+	for name, test := range map[string]struct{ text, want string }{
+		"not JSON":     {"<jobs/>", "is no list of jobs"},
+		"no compiler":  {`{"jobs": []}`, "names no compiler"},
+		"not bitcode":  {job, "the compiler failed for out.o"},
+		"no such tool": {strings.Replace(job, "clang-22", "clang-none", 1), "clang-none is not in PATH"},
+		"a script":     {strings.Replace(job, "clang-22", "/usr/bin/ldd", 1), "not a script around it"},
+		"outside":      {strings.ReplaceAll(job, "in.bc", "../in.bc"), "does not lie below the working directory"},
+		"output lost":  {strings.Replace(job, `"out.o"]}`, `"other.o"]}`, 1), "does not tell the compiler to write other.o"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for file, text := range map[string]string{"jobs.json": test.text, "in.bc": "no bitcode"} {
+				if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			cmd := exec.Command(kit.Binary(t), "distribute", "jobs.json")
+			cmd.Dir, cmd.Env = dir, append(os.Environ(), "WARPLD_CACHE_DIR="+t.TempDir())
+			out, err := cmd.CombinedOutput()
+			if err == nil || !bytes.Contains(out, []byte(test.want)) {
+				t.Errorf("error %v, want %q in\n%s", err, test.want, out)
+			}
+			if files, _ := filepath.Glob(filepath.Join(dir, "*")); len(files) != 2 {
+				t.Errorf("left: %q", files)
+			}
+		})
+	}
+}
