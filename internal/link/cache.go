@@ -21,7 +21,8 @@ type workshop struct {
 	inFlight int
 	// limited is the runner without the cache and without a server.
 	limited action.Runner
-	// remember puts the cache in front of a runner.
+	// remember puts the caches, of this machine and of a server, in front of a runner
+	// that does more than one process.
 	remember func(action.Runner) action.Runner
 }
 
@@ -30,13 +31,14 @@ type workshop struct {
 // slower. The second result ends their use; an error is one of the options.
 func (l *linker) open(ctx context.Context, r *local.Runner) (*workshop, func(), error) {
 	cores := runtime.GOMAXPROCS(0)
-	w := &workshop{jobs: cmp.Or(l.options.Own.Jobs, cores), remember: func(next action.Runner) action.Runner { return next }}
+	w := &workshop{jobs: cmp.Or(l.options.Own.Jobs, cores)}
 	limits := jobs.Limits{MakeFlags: l.Env("MAKEFLAGS"), Machine: max(w.jobs, cores)}
 	c := l.cache()
 	digest := action.Digester(action.ReadDigest)
+	cached := func(next action.Runner) action.Runner { return next }
 	if c != nil {
 		digest = c.Digest
-		w.remember = func(next action.Runner) action.Runner { return c.Runner(next, r.Dir) }
+		cached = func(next action.Runner) action.Runner { return c.Runner(next, r.Dir) }
 		limits.Slots = c.Slots()
 	}
 	var here action.Runner = r
@@ -44,10 +46,11 @@ func (l *linker) open(ctx context.Context, r *local.Runner) (*workshop, func(), 
 		here = merge.Here(r)
 	}
 	limited := jobs.New(here, limits)
-	front, done, err := l.remote(ctx, limited, machine{digest, r.Dir, w.jobs})
-	w.limited, w.runner, w.inFlight = limited, w.remember(front), l.inFlight(w.jobs)
+	s, err := l.remote(ctx, machine{digest, r.Dir, w.jobs})
+	w.limited, w.runner, w.inFlight = limited, cached(s.front(limited)), l.inFlight(w.jobs)
+	w.remember = func(next action.Runner) action.Runner { return cached(s.cache(next)) }
 	return w, func() {
-		done()
+		s.close()
 		limited.Close()
 		if c != nil {
 			c.Close()

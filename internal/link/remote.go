@@ -20,42 +20,49 @@ type machine struct {
 	jobs   int
 }
 
-// remote puts a server, if one is wanted, in front of a runner. The second result
-// ends its use; an error is one of the options.
-func (l *linker) remote(ctx context.Context, next action.Runner, here machine) (action.Runner, func(), error) {
+// A server is one of the Remote Execution API, or none.
+type server struct {
+	// front puts the server before the runner of this machine, and cache only its
+	// cache before one that does what machines of a server can't.
+	front, cache func(action.Runner) action.Runner
+	close        func()
+}
+
+// remote prepares the use of a server, if one is wanted; an error is one of the
+// options.
+func (l *linker) remote(ctx context.Context, here machine) (server, error) {
 	o := l.options.Own.Remote
-	none := func() {}
+	same := func(next action.Runner) action.Runner { return next }
+	none := server{front: same, cache: same, close: func() {}}
 	if o.Cache == "" && o.Execute == "" || l.options.Own.Keep { // with that, every step leaves its directory here
-		return next, none, nil
+		return none, nil
 	}
 	machines, err := machinesOf(o)
 	if err != nil {
-		return next, none, badRemote(err)
+		return none, badRemote(err)
 	}
 	machines.Here = here.jobs
 	client, err := remote.Dial(ctx, remote.Config{Server: o.Cache + o.Execute, Authorities: o.Authorities, Certificate: o.Certificate, Key: o.Key,
-		Token: o.Token, Helper: o.Helper, Digest: here.digest, Dir: here.dir, Note: l.without})
+		Token: o.Token, Helper: o.Helper, Upload: o.Upload, Digest: here.digest, Dir: here.dir, Note: l.without})
 	if errors.Is(err, remote.ErrNoCredentials) {
 		l.without("the remote server", err)
-		return next, none, nil
+		return none, nil
 	}
 	if err != nil {
-		return next, none, badRemote(err)
+		return none, badRemote(err)
 	}
+	s := server{front: client.Cache, cache: client.Cache, close: client.Close}
 	if o.Execute != "" {
-		return client.Execute(next, machines), client.Close, nil
+		s.front = func(next action.Runner) action.Runner { return client.Execute(next, machines) }
 	}
-	return client.Cache(next, o.Upload), client.Close, nil
+	return s, nil
 }
 
 // machinesOf reads what the options say of the server's machines.
 func machinesOf(o options.Remote) (m remote.Machines, err error) {
 	m = remote.Machines{Platform: o.Platform, Tools: map[string]string{}}
-	switch {
-	case o.Execute != "" && o.Cache != "":
+	if o.Execute != "" && o.Cache != "" {
 		return m, errors.New("--warpld-remote uses the cache of its server: leave --warpld-remote-cache out")
-	case o.Execute != "" && o.Upload:
-		return m, errors.New("with --warpld-remote the server's machines store results: leave --warpld-remote-upload out")
 	}
 	for _, property := range o.Platform {
 		if name, _, ok := strings.Cut(property, "="); !ok || name == "" {

@@ -32,7 +32,7 @@ func (b *build) scan(ctx context.Context, w *workshop) ([]*slice.Module, error) 
 	for i := range n {
 		known.Add(s.lookUp(i))
 	}
-	if err := known.Run(ctx, w.remember(doing(notKnown)), w.jobs); err != nil {
+	if err := known.Run(ctx, w.remember(doing(notKnown)), w.inFlight); err != nil {
 		return nil, err
 	}
 	slices.Sort(s.unknown)

@@ -195,7 +195,6 @@ func TestOptions(t *testing.T) {
 		"--warpld-remote-cache=http://localhost":                                     "fatal   : the remote server can't be used",
 		"--warpld-remote-cache=grpcs://me:secret@localhost":                          "which others could see",
 		"--warpld-remote=grpc://a --warpld-remote-cache=grpc://a":                    "leave --warpld-remote-cache out",
-		"--warpld-remote=grpc://a --warpld-remote-upload":                            "leave --warpld-remote-upload out",
 		"--warpld-remote=grpc://a --warpld-remote-platform=linux":                    "write NAME=VALUE",
 		"--warpld-remote=grpc://a --warpld-remote-tool=ptxas=bin/ptxas":              "write NAME=PATH",
 		"--warpld-remote=grpcs://a --warpld-remote-token=no-such-file":               "no such file",

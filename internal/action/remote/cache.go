@@ -3,7 +3,6 @@ package remote
 import (
 	"context"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/warpld/warpld/internal/action"
@@ -12,17 +11,12 @@ import (
 // cacheRunner asks the server's cache before it asks the runner behind it.
 type cacheRunner struct {
 	*Client
-	next   action.Runner
-	upload atomic.Bool
+	next action.Runner
 }
 
-// Cache gives a Runner that finds results in the server's cache or asks next; with
-// upload it stores there what next gives.
-func (c *Client) Cache(next action.Runner, upload bool) action.Runner {
-	r := &cacheRunner{Client: c, next: next}
-	r.upload.Store(upload)
-	return r
-}
+// Cache gives a Runner that finds results in the server's cache or asks next, whose
+// results are stored there if that is wanted.
+func (c *Client) Cache(next action.Runner) action.Runner { return &cacheRunner{c, next} }
 
 // Run implements action.Runner.
 func (r *cacheRunner) Run(ctx context.Context, a *action.Action) (*action.Result, error) {
@@ -37,15 +31,21 @@ func (r *cacheRunner) Run(ctx context.Context, a *action.Action) (*action.Result
 		return result, nil
 	}
 	result, err := r.next.Run(ctx, a)
-	if err == nil && r.upload.Load() && result.OK() && !r.down.Load() {
-		r.behind.Go(func() {
-			if err := r.store(r.closing, encoding, result); err != nil {
-				r.upload.Store(false)
-				r.tell(withoutStoring, err)
-			}
-		})
-	}
+	r.share(encoding, result, err)
 	return result, err
+}
+
+// share stores a result that was made here, while the link goes on.
+func (c *Client) share(encoding *action.Encoding, result *action.Result, err error) {
+	if err != nil || !c.upload.Load() || !result.OK() || result.Where != "" || c.down.Load() {
+		return
+	}
+	c.behind.Go(func() {
+		if err := c.store(c.closing, encoding, result); err != nil {
+			c.upload.Store(false)
+			c.tell(withoutStoring, err)
+		}
+	})
 }
 
 // remoteCache is where a result is from that nobody had to run an action for.

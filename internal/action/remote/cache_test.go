@@ -56,18 +56,21 @@ func check(t *testing.T, r action.Runner) *action.Result {
 	return result
 }
 
+// uploading is a client that stores what is made here.
+func uploading(c *Config) { c.Upload = true }
+
 // TestCache is tests 1 and 21 of the acceptance list with a server in this process.
 func TestCache(t *testing.T) {
 	s := newServer(t)
 	var behind here
-	first := dial(t, s, nil)
-	if r := check(t, first.Cache(&behind, true)); r.Cached {
+	first := dial(t, s, uploading)
+	if r := check(t, first.Cache(&behind)); r.Cached {
 		t.Error("an empty cache has a result")
 	}
 	first.Close()
 	uploads := s.count("Write") + s.count("BatchUpdateBlobs")
-	second := dial(t, s, nil)
-	if r := check(t, second.Cache(&behind, true)); !r.Cached || r.Where == "" {
+	second := dial(t, s, uploading)
+	if r := check(t, second.Cache(&behind)); !r.Cached || r.Where == "" {
 		t.Errorf("no result was found: %+v", r)
 	}
 	if behind.runs.Load() != 1 || s.count("Write")+s.count("BatchUpdateBlobs") != uploads || uploads == 0 {
@@ -81,10 +84,12 @@ func TestCache(t *testing.T) {
 func TestNothingIsStoredUnasked(t *testing.T) {
 	s := newServer(t)
 	c := dial(t, s, nil)
-	check(t, c.Cache(&here{}, false))
+	check(t, c.Cache(&here{}))
 	impure := sample()
 	impure.Impure = "it depends on the weather"
-	if _, err := c.Cache(&here{}, true).Run(t.Context(), impure); err != nil {
+	uploads := dial(t, s, uploading)
+	defer uploads.Close()
+	if _, err := uploads.Cache(&here{}).Run(t.Context(), impure); err != nil {
 		t.Fatal(err)
 	}
 	c.Close()
@@ -155,7 +160,7 @@ func TestLies(t *testing.T) {
 			test.lie(s, good(t, s))
 			c := dial(t, s, nil)
 			var behind here
-			if r := check(t, c.Cache(&behind, false)); r.Cached || behind.runs.Load() != 1 {
+			if r := check(t, c.Cache(&behind)); r.Cached || behind.runs.Load() != 1 {
 				t.Errorf("the lie was believed: %+v", r)
 			}
 			switch {
@@ -202,11 +207,11 @@ func TestAbsentServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t)
 			s.before = test.before
-			c := dial(t, s, nil)
+			c := dial(t, s, uploading)
 			if name == "silent" {
 				c.patience = 50 * time.Millisecond
 			}
-			runner := c.Cache(&here{}, true)
+			runner := c.Cache(&here{})
 			for range 3 {
 				check(t, runner)
 			}
@@ -216,8 +221,8 @@ func TestAbsentServer(t *testing.T) {
 		})
 	}
 	t.Run("nobody there", func(t *testing.T) {
-		c := dial(t, &server{address: "127.0.0.1:1"}, nil)
-		check(t, c.Cache(&here{}, true))
+		c := dial(t, &server{address: "127.0.0.1:1"}, uploading)
+		check(t, c.Cache(&here{}))
 		if len(c.notes) != 1 || !strings.Contains(c.notes[0], "refused") {
 			t.Errorf("notes %q", c.notes)
 		}
@@ -233,8 +238,8 @@ func TestReadOnly(t *testing.T) {
 		}
 		return nil
 	}
-	c := dial(t, s, nil)
-	runner := c.Cache(&here{}, true)
+	c := dial(t, s, uploading)
+	runner := c.Cache(&here{})
 	check(t, runner)
 	c.behind.Wait()
 	good(t, s)
@@ -251,7 +256,7 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s.before = func(context.Context, string) error { cancel(); return nil }
 	c := dial(t, s, nil)
-	c.Cache(&here{}, false).Run(ctx, sample())
+	c.Cache(&here{}).Run(ctx, sample())
 	if len(c.notes) > 0 {
 		t.Errorf("notes %q", c.notes)
 	}

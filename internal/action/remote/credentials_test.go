@@ -123,7 +123,7 @@ func TestTLS(t *testing.T) {
 				config.Server = "grpcs://" + s.address
 				config.Authorities, config.Certificate, config.Key = test.ca, test.cert, test.key
 			})
-			r := check(t, c.Cache(&here{}, false))
+			r := check(t, c.Cache(&here{}))
 			if r.Cached != (test.note == "") || !strings.Contains(strings.Join(c.notes, ""), test.note) {
 				t.Errorf("cached %v, notes %q", r.Cached, c.notes)
 			}
@@ -151,7 +151,7 @@ func TestSecrets(t *testing.T) {
 		s := newServer(t)
 		s.before = func(context.Context, string) error { return status.Error(codes.Unauthenticated, "s3cret is bad") }
 		c := dial(t, s, change)
-		check(t, c.Cache(&here{}, false))
+		check(t, c.Cache(&here{}))
 		if got := s.headers[0].Get(header); len(got) != 1 || !strings.HasSuffix(got[0], " s3cret") {
 			t.Errorf("%s: %q", header, got)
 		}

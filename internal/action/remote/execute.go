@@ -59,6 +59,13 @@ func (e *executor) Run(ctx context.Context, a *action.Action) (*action.Result, e
 		return result, nil
 	}
 	e.answered(time.Since(asked))
+	result, err := e.anywhere(ctx, a, encoding)
+	e.share(encoding, result, err)
+	return result, err
+}
+
+// anywhere runs an action where its result is likely to be there first.
+func (e *executor) anywhere(ctx context.Context, a *action.Action, encoding *action.Encoding) (*action.Result, error) {
 	if e.down.Load() || e.off.Load() {
 		return e.here(ctx, a)
 	}

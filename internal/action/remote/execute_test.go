@@ -355,3 +355,21 @@ func TestWindow(t *testing.T) {
 		t.Errorf("window of %d while the server is slow", w.size)
 	}
 }
+
+// TestUploadOfWhatRanHere: with that, results of this machine are the server's too.
+func TestUploadOfWhatRanHere(t *testing.T) {
+	s := newServer(t)
+	s.before = func(_ context.Context, method string) error {
+		if method == "Execute" {
+			return status.Error(codes.FailedPrecondition, "no machines")
+		}
+		return nil
+	}
+	for _, cached := range []bool{false, true} {
+		c := dial(t, s, uploading)
+		if r := check(t, c.Execute(&here{}, Machines{Here: 1})); r.Cached != cached {
+			t.Errorf("cached %v, want %v", r.Cached, cached)
+		}
+		c.Close()
+	}
+}

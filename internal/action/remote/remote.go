@@ -35,6 +35,8 @@ type Config struct {
 	// Helper is a program that gives headers for the server: a credential helper as
 	// Bazel's.
 	Helper string
+	// Upload stores results there that were made here.
+	Upload bool
 	// Digest names the bytes of inputs.
 	Digest action.Digester
 	// Dir names fresh directories for results.
@@ -53,6 +55,7 @@ type Client struct {
 	note   func(string, error)
 	once   sync.Once
 	down   atomic.Bool
+	upload atomic.Bool
 	behind sync.WaitGroup // uploads that nobody waits for yet
 
 	present  present
@@ -83,6 +86,7 @@ func Dial(ctx context.Context, config Config) (*Client, error) {
 	}
 	c := &Client{connection: conn, instance: address.instance, digest: config.Digest, dir: config.Dir, note: config.Note,
 		patience: defaultPatience}
+	c.upload.Store(config.Upload)
 	c.closing, c.end = context.WithCancel(context.WithoutCancel(ctx))
 	return c, nil
 }
