@@ -26,12 +26,14 @@ var commands []command
 func init() {
 	commands = []command{
 		{"cache", "cache [show|verify|prune [MB]|why OUTPUT]", "look at the cache, check it, make room, or ask why a link was not found in it", manageCache},
+		{"compare", "compare FILE.tar.zst|ARGUMENTS...", "run a link with nvlink and with warpld, and show what is different", compareLinks},
 		{"diff", "diff RECORD RECORD", "show what changed between two links that wrote --warpld-record", diffRecords},
 		{"distribute", "distribute [--warpld-...] JOBS.json", "compile for ThinLTO as LLVM's linkers ask for it", link.Distribute},
 		{"explain", "explain RECORD", "say what a link did and why, from what --warpld-record wrote", explainRecord},
 		{"help", "help", "show this text", help},
 		{"inspect", "inspect FILE...", "show what the linker sees in its inputs", inspect},
 		{"man", "man", "print the manual page, in roff", man},
+		{"replay", "replay FILE.tar.zst [-o OUTPUT] [OPTIONS...]", "run a link again that --warpld-reproduce packed", replay},
 		{"run", "run [--cuda=DIR] -- COMMAND...", "run a build in which nvcc links with warpld", runBuild},
 		{"shim", "shim [--cuda=DIR] DIR", "make a directory whose nvcc links with warpld", makeShim},
 		{"toolkit", "toolkit [--cuda=DIR]", "show which CUDA toolkit is used and where it was sought", showToolkit},
@@ -50,12 +52,21 @@ func Run(ctx context.Context, c link.Caller, args []string) int {
 		args = []string{"help"}
 	}
 	at := slices.IndexFunc(commands, func(c command) bool { return c.name == args[0] })
-	for _, m := range message.Of(commands[at].run(ctx, c, args[1:])) {
+	err := commands[at].run(ctx, c, args[1:])
+	if code, ended := err.(exitCode); ended {
+		return int(code)
+	}
+	for _, m := range message.Of(err) {
 		m.Tool = "warpld"
 		log.Report(m)
 	}
 	return log.ExitCode()
 }
+
+// An exitCode is the end of a command that has said all that there is to say.
+type exitCode int
+
+func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
 func help(_ context.Context, c link.Caller, _ []string) error {
 	fmt.Fprint(c.Stdout, "warpld links GPU device code in the place of NVIDIA's nvlink.\n\n"+

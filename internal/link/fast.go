@@ -148,7 +148,7 @@ func (l *linker) fastLink(ctx context.Context, w *workshop) (*build, *fastReport
 func (b *build) fastAction(modules []engine.Module) (*action.Action, error) {
 	own, record := &b.options.Own, ""
 	if own.ExactBytes {
-		record = b.options.Record()
+		record = b.commandLine()
 	}
 	job, err := json.Marshal([]any{b.plan.Engine, b.plan.EngineOptions(), b.plan.Assemble, b.plan.MergeArguments, b.options.Arch,
 		own.SliceSize, own.Merge, own.ExactBytes, record})

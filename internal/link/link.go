@@ -28,6 +28,9 @@ type Caller struct {
 	Env            func(string) string
 	// Terminal says that Stderr is read by a person.
 	Terminal bool
+	// Recorded is what the result has to say of the command line, if not what that is
+	// now.
+	Recorded string
 }
 
 // A linker is one link in progress.
@@ -89,6 +92,9 @@ func (l *linker) link(ctx context.Context) (err error) {
 		return err
 	}
 	if l.toolkit, err = l.findToolkit(); err != nil {
+		return err
+	}
+	if err = l.reproduce(); err != nil {
 		return err
 	}
 	if reason := handedOver(l.options); reason != "" {

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -112,7 +113,7 @@ func (b *build) toolRecord() (cubin.Tool, error) {
 	if !b.options.Own.ExactBytes {
 		return record, nil
 	}
-	record.Name, record.Build, record.Options = "nvlink", b.toolkit.Build(), b.options.Record()
+	record.Name, record.Build, record.Options = "nvlink", b.toolkit.Build(), b.commandLine()
 	record.Version = fmt.Sprintf("Cuda compilation tools, release %d.%d, V%s", v.Major, v.Minor, v)
 	if record.Build == "" {
 		return record, &message.Message{Severity: message.Fatal, ID: "toolkit-build", Text: "the build of the CUDA toolkit is not known, so its record cannot be made",
@@ -120,6 +121,9 @@ func (b *build) toolRecord() (cubin.Tool, error) {
 	}
 	return record, nil
 }
+
+// commandLine is the one that nvlink would record.
+func (l *linker) commandLine() string { return cmp.Or(l.Recorded, l.options.Record()) }
 
 // A part is one of a merge, and what its code is: a cubin of ours, or the piece
 // as it is.

@@ -97,6 +97,9 @@ type Options struct {
 	// strayXnvvm is what is wrong with -Xnvvm, which nvlink finds out only when
 	// it compiles.
 	strayXnvvm error
+	// words are all that was given, whether in the environment, on the command line
+	// or in a file.
+	words []given
 	// given holds the long names that were seen, for the checks that tell an
 	// empty value from none.
 	given map[string]bool
@@ -124,6 +127,7 @@ type Own struct {
 	// Record and Trace are files, or folders to put files into, that tell of the
 	// link; empty: not wanted.
 	Record, Trace string
+	Reproduce     string // the file that the link is packed into; empty: none
 	LLVM          string // libLLVM's file, directory or version; empty: find one
 	LTO           string // "full" or "thin", for bitcode
 	Remarks       string // the file for LLVM's remarks; empty: none are wanted

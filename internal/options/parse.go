@@ -157,6 +157,7 @@ func (p *parser) next(words []string, from source) (int, error) {
 			return 0, notOwn(word)
 		}
 		p.options.Inputs = append(p.options.Inputs, word)
+		p.options.words = append(p.options.words, given{value: word})
 		p.keepRaw(words[:1], from)
 		return 1, nil
 	}
@@ -176,6 +177,7 @@ func (p *parser) next(words []string, from source) (int, error) {
 	if r.group != own {
 		p.keepRaw(words[:used], from)
 	}
+	p.options.words = append(p.options.words, given{r, value})
 	return used, p.set(r, value)
 }
 

@@ -244,6 +244,9 @@ var table = []row{
 			"whose property 'tool-NAME' is the SHA-256 of the tool of this machine."},
 	{long: "warpld-remote-upload", short: "warpld-remote-upload", group: own, field: func(o *Options) any { return &o.Own.Remote.Upload },
 		help: "Store results that are made here in the shared cache."},
+	{long: "warpld-reproduce", short: "warpld-reproduce", group: own, field: func(o *Options) any { return &o.Own.Reproduce }, value: "file or folder",
+		help: "Also pack the link into this file: inputs, options and the versions of the tools, but not the toolkit. 'warpld replay' runs it again, anywhere. " +
+			"In a folder that exists, each link gets a file of its own."},
 	{long: "warpld-slice-size", short: "warpld-slice-size", group: own, field: func(o *Options) any { return &o.Own.SliceSize }, value: "kilobytes", initial: "128",
 		help: "How much code a slice of --warpld-mode=fast has, roughly; 0 for one kernel in each, whatever that costs."},
 	{long: "warpld-strict", short: "warpld-strict", group: own, field: func(o *Options) any { return &o.Own.Strict },

@@ -1,0 +1,149 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/warpld/warpld/internal/link"
+	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/options"
+	"github.com/warpld/warpld/internal/reproduce"
+	"github.com/warpld/warpld/internal/toolkit"
+)
+
+// replay runs a packed link. Its result does not depend on where that is done, so
+// what WARPLD_FLAGS says here does not count, and the cache is not asked.
+func replay(ctx context.Context, c link.Caller, args []string) error {
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
+		return usage("replay")
+	}
+	more, err := parseMore(args[1:])
+	if err != nil {
+		return err
+	}
+	p, err := unpack(c, args[0], more.Own.CUDA)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(p.dir)
+	if !more.Given("output-file") && p.Output != "" {
+		p.arguments = append(p.arguments, "--output-file="+p.Output)
+	}
+	env := c.Env
+	c.Env = func(name string) string {
+		if name == "WARPLD_FLAGS" {
+			return "--warpld-cache=off" + p.llvm(env)
+		}
+		return env(name)
+	}
+	c.Recorded = p.Record
+	return exitCode(link.Run(ctx, c, slices.Concat(p.arguments, args[1:])))
+}
+
+// parseMore reads what is given for a replay beside the link itself.
+func parseMore(args []string) (*options.Options, error) {
+	o, err := options.Parse(args, "", os.ReadFile, func(*message.Message) {})
+	if err == nil && len(o.Inputs) > 0 {
+		err = usage("replay")
+	}
+	return o, err
+}
+
+// A packedLink is one that lies in a folder.
+type packedLink struct {
+	*reproduce.Package
+	dir       string
+	arguments []string // with the files in that folder
+}
+
+// unpack makes a folder for a packed link. The toolkit's own files are taken from that
+// of this machine.
+func unpack(c link.Caller, path, cuda string) (*packedLink, error) {
+	dir, err := os.MkdirTemp("", "warpld-replay-")
+	if err != nil {
+		return nil, err
+	}
+	p := &packedLink{dir: dir}
+	if err = p.read(path); err == nil {
+		err = p.useToolkit(c, cuda)
+	}
+	if err == nil {
+		return p, nil
+	}
+	os.RemoveAll(dir)
+	var known *message.Message
+	if errors.As(err, &known) {
+		return nil, err
+	}
+	return nil, &message.Message{Severity: message.Fatal, ID: "replay", Origin: message.Origin{File: path},
+		Text: fmt.Sprintf("%s: %v", path, err), Hint: "give a file that a link with --warpld-reproduce=FILE wrote", Cause: err}
+}
+
+func (p *packedLink) read(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if p.Package, err = reproduce.Unpack(f, info.Size(), p.dir); err != nil {
+		return err
+	}
+	p.arguments, err = placed(p.Arguments, p.dir)
+	return err
+}
+
+// placed gives the arguments of a packed link with its files in a folder. They are not
+// trusted: they must be just what packing makes, so there is no option among them that
+// starts, loads, reads or writes anything else.
+func placed(arguments []string, dir string) ([]string, error) {
+	noFiles := func(string) ([]byte, error) { return nil, os.ErrPermission }
+	o, err := options.Parse(arguments, "", noFiles, func(*message.Message) {})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %v", reproduce.ErrFormat, err)
+	}
+	same, err := o.Portable(options.Places{
+		Input:  func(name string) string { return name },
+		Folder: func(place int) string { return o.LibraryPaths[place] },
+		Output: func(option string) string { return option },
+	})
+	bad := slices.IndexFunc(slices.Concat(o.Inputs, o.LibraryPaths), func(name string) bool { return !reproduce.Inside(name) })
+	if err != nil || bad >= 0 || !slices.Equal(same, arguments) {
+		return nil, fmt.Errorf("%w: its arguments are not such as packing makes", reproduce.ErrFormat)
+	}
+	return o.Portable(options.Places{
+		Input:  func(name string) string { return filepath.Join(dir, name) },
+		Folder: func(place int) string { return filepath.Join(dir, o.LibraryPaths[place]) },
+		Output: func(option string) string { return filepath.Join(dir, option) },
+	})
+}
+
+// useToolkit puts the toolkit's files into place, and says if it is another one.
+func (p *packedLink) useToolkit(c link.Caller, cuda string) error {
+	tk, err := toolkit.Find(toolkit.Query{CUDA: cuda, Origin: c.Origin, Env: c.Env, ForLink: true})
+	if err != nil {
+		return err
+	}
+	if here := tk.Version.String(); here != p.CUDA {
+		fmt.Fprintf(c.Stderr, "warpld: the link was packed with CUDA %s and runs with %s, so its result may be another\n", p.CUDA, here)
+	}
+	return p.LinkToolkit(p.dir, tk.Library)
+}
+
+// llvm is the option for the LLVM that the link was packed with, if it is here.
+func (p *packedLink) llvm(env func(string) string) string {
+	version := strconv.Itoa(p.LLVM)
+	if _, err := toolkit.FindLLVM(version, env); p.LLVM == 0 || err != nil {
+		return ""
+	}
+	return " --warpld-llvm=" + version
+}
