@@ -29,7 +29,7 @@ func init() {
 		{"compare", "compare FILE.tar.zst|ARGUMENTS...", "run a link with nvlink and with warpld, and show what is different", compareLinks},
 		{"diff", "diff RECORD RECORD", "show what changed between two links that wrote --warpld-record", diffRecords},
 		{"distribute", "distribute [--warpld-...] JOBS.json", "compile for ThinLTO as LLVM's linkers ask for it", link.Distribute},
-		{"explain", "explain RECORD", "say what a link did and why, from what --warpld-record wrote", explainRecord},
+		{"explain", "explain [--removed|--why-live=SYMBOL|--map] RECORD", "say what a link did and why, from what --warpld-record wrote", explainRecord},
 		{"help", "help", "show this text", help},
 		{"inspect", "inspect FILE...", "show what the linker sees in its inputs", inspect},
 		{"man", "man", "print the manual page, in roff", man},
@@ -70,9 +70,9 @@ func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
 func help(_ context.Context, c link.Caller, _ []string) error {
 	fmt.Fprint(c.Stdout, "warpld links GPU device code in the place of NVIDIA's nvlink.\n\n"+
-		"  warpld [nvlink's options] FILE...                 link; 'warpld --help' lists the options\n")
+		"  warpld [nvlink's options] FILE...                          link; 'warpld --help' lists the options\n")
 	for _, cmd := range commands {
-		fmt.Fprintf(c.Stdout, "  warpld %-42s %s\n", cmd.usage, cmd.about)
+		fmt.Fprintf(c.Stdout, "  warpld %-51s %s\n", cmd.usage, cmd.about)
 	}
 	return nil
 }

@@ -11,16 +11,32 @@ import (
 	"github.com/warpld/warpld/internal/record"
 )
 
-// explainRecord says what a link did, and why.
+// explainRecord says what a link did and why, or answers one of the questions that a
+// link can be asked.
 func explainRecord(_ context.Context, c link.Caller, args []string) error {
+	answer := func(r *record.Record) error { r.Explain(c.Stdout); return nil }
+	if len(args) == 2 {
+		symbol, asked := cutFlag(args[0], "why-live")
+		switch {
+		case args[0] == "--removed":
+			answer = func(r *record.Record) error { r.WriteRemoved(c.Stdout); return nil }
+		case args[0] == "--map":
+			answer = func(r *record.Record) error { return r.WriteMap(c.Stdout) }
+		case asked:
+			answer = func(r *record.Record) error { r.WhyLive(c.Stdout, symbol); return nil }
+		default:
+			return usage("explain")
+		}
+		args = args[1:]
+	}
 	if len(args) != 1 {
 		return usage("explain")
 	}
 	r, err := readRecord(args[0])
-	if err == nil {
-		r.Explain(c.Stdout)
+	if err != nil {
+		return err
 	}
-	return err
+	return answer(r)
 }
 
 // diffRecords shows what changed from one link to another.

@@ -17,6 +17,7 @@ import (
 	"github.com/warpld/warpld/internal/options"
 	"github.com/warpld/warpld/internal/plan"
 	"github.com/warpld/warpld/internal/record"
+	"github.com/warpld/warpld/internal/symbols"
 	"github.com/warpld/warpld/internal/toolkit"
 )
 
@@ -53,6 +54,8 @@ type linker struct {
 	// that there is an output.
 	record  record.Record
 	written bool
+	// scanned are the symbols of the plan's IR, if somebody asked for them.
+	scanned [][]symbols.Symbol
 }
 
 // Run links as nvlink with these arguments would, and gives the exit code.
@@ -180,6 +183,9 @@ func (l *linker) run(ctx context.Context, runner *local.Runner) (*build, error) 
 	}
 	if timeErr := l.writeTimes(); err == nil {
 		err = timeErr
+	}
+	if err == nil {
+		l.scanSymbols(ctx, w)
 	}
 	return result, err
 }

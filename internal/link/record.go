@@ -13,10 +13,13 @@ import (
 	"github.com/warpld/warpld/internal/object"
 	"github.com/warpld/warpld/internal/object/cubin"
 	"github.com/warpld/warpld/internal/record"
+	"github.com/warpld/warpld/internal/symbols"
 )
 
 // recorded says whether somebody wants to look at the link later.
-func (l *linker) recorded() bool { return l.options.Own.Record != "" || l.options.Own.Trace != "" }
+func (l *linker) recorded() bool {
+	return l.options.Own.Record != "" || l.options.Own.Trace != "" || l.asksForSymbols()
+}
 
 // phase notes when a phase begins; what it returns is called at its end.
 func (l *linker) phase(name string) (end func()) {
@@ -62,10 +65,11 @@ func (l *linker) writeRecord() error {
 	if err := l.completeRecord(); err != nil {
 		return err
 	}
+	own := &l.options.Own
 	for _, file := range []struct {
 		path, suffix string
 		write        func(io.Writer) error
-	}{{l.options.Own.Record, ".json", l.record.Write}, {l.options.Own.Trace, ".trace.json", l.record.WriteTrace}} {
+	}{{own.Record, ".json", l.record.Write}, {own.Trace, ".trace.json", l.record.WriteTrace}, {own.Map, ".map", l.record.WriteMap}} {
 		if file.path == "" {
 			continue
 		}
@@ -76,6 +80,12 @@ func (l *linker) writeRecord() error {
 		if err := replaceFile(l.recordPath(file.path, file.suffix), &text); err != nil {
 			return err
 		}
+	}
+	if own.PrintRemoved {
+		l.record.WriteRemoved(l.Stdout)
+	}
+	for _, name := range own.WhyLive {
+		l.record.WhyLive(l.Stdout, name)
 	}
 	return nil
 }
@@ -179,8 +189,12 @@ func (l *linker) recordOutput() error {
 		return err
 	}
 	l.record.Output = &file
-	if l.emitsPTX() || l.plan.KeepBitcode {
-		return nil // the result is no cubin
+	if l.emitsPTX() || l.plan.KeepBitcode { // the result is no cubin
+		places, err := l.placesInText(file.Path)
+		if err != nil {
+			return err
+		}
+		return l.recordSymbols(places)
 	}
 	f, err := os.Open(file.Path)
 	if err != nil {
@@ -191,6 +205,18 @@ func (l *linker) recordOutput() error {
 	if err != nil {
 		return err
 	}
+	if err := l.recordKernels(c); err != nil {
+		return err
+	}
+	var places []symbols.Place
+	if l.record.Sections, places, err = placesInCubin(c); err != nil {
+		return err
+	}
+	return l.recordSymbols(places)
+}
+
+// recordKernels lists what the kernels of the result take.
+func (l *linker) recordKernels(c *cubin.File) error {
 	kernels, err := c.Resources()
 	for _, k := range kernels {
 		row := record.Kernel{Name: k.Kernel, Registers: k.Registers, Stack: k.Stack, Barriers: k.Barriers, Shared: k.Shared, Code: k.Code}

@@ -16,31 +16,32 @@ import (
 // know are compiled several in a process.
 type scan struct {
 	*build
+	modules []engine.Module
+	// take gets the PTX of each module; it may be called for several at once.
+	take    func(module int, text []byte) error
 	vector  []string
 	actions []*action.Action
-	modules []*slice.Module
 
 	mu      sync.Mutex
 	unknown []int // modules
 }
 
-func (b *build) scan(ctx context.Context, w *workshop) ([]*slice.Module, error) {
-	n := len(b.sliced.modules)
-	s := &scan{build: b, vector: slice.ScanOptions(strings.TrimPrefix(b.plan.Compile[0], "-arch=")),
-		actions: make([]*action.Action, n), modules: make([]*slice.Module, n)}
+func (b *build) scan(ctx context.Context, w *workshop, modules []engine.Module, take func(int, []byte) error) error {
+	s := &scan{build: b, modules: modules, take: take, vector: slice.ScanOptions(strings.TrimPrefix(b.plan.Compile[0], "-arch=")),
+		actions: make([]*action.Action, len(modules))}
 	var known action.Graph
-	for i := range n {
+	for i := range modules {
 		known.Add(s.lookUp(i))
 	}
 	if err := known.Run(ctx, w.remember(doing(notKnown)), w.inFlight); err != nil {
-		return nil, err
+		return err
 	}
 	slices.Sort(s.unknown)
 	var g action.Graph
 	for batch := range slices.Chunk(s.unknown, max(1, len(s.unknown)/(2*w.jobs))) {
 		g.Add(s.compile(ctx, w, batch))
 	}
-	return s.modules, g.Run(ctx, b.watch(w.limited), w.jobs)
+	return g.Run(ctx, b.watch(w.limited), w.jobs)
 }
 
 // notKnown stands for an action that is not in the cache.
@@ -52,7 +53,7 @@ func notKnown(context.Context, *action.Action) (*action.Result, error) {
 func (s *scan) lookUp(i int) *action.Step {
 	return &action.Step{
 		Make: func() (a *action.Action, err error) {
-			if a, err = s.compileAction(s.sliced.modules[i:i+1], s.vector); err == nil {
+			if a, err = s.compileAction(s.modules[i:i+1], s.vector); err == nil {
 				a.Label, s.actions[i] = "scan", a
 			}
 			return a, err
@@ -73,7 +74,7 @@ func (s *scan) lookUp(i int) *action.Step {
 func (s *scan) compile(ctx context.Context, w *workshop, batch []int) *action.Step {
 	var modules []engine.Module
 	for _, i := range batch {
-		modules = append(modules, s.sliced.modules[i])
+		modules = append(modules, s.modules[i])
 	}
 	return &action.Step{
 		Make: func() (a *action.Action, err error) {
@@ -100,10 +101,9 @@ func (s *scan) compile(ctx context.Context, w *workshop, batch []int) *action.St
 
 // read takes the symbols off a result.
 func (s *scan) read(i int, r *action.Result) error {
-	one := s.sliced.modules[i : i+1]
-	text, _, err := s.compiledText(one, r)
+	text, _, err := s.compiledText(s.modules[i:i+1], r)
 	if err == nil {
-		s.modules[i], err = slice.Scan(one[0].Origin, text)
+		err = s.take(i, text)
 	}
 	return err
 }

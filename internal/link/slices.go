@@ -51,11 +51,15 @@ func (s *sliced) all() (list []*message.Message) {
 // the cut, and compiles, rewrites and assembles each slice. The merge of all is the
 // output.
 func (b *build) slices(ctx context.Context, w *workshop) error {
-	scanned, err := b.scan(ctx, w)
+	s := b.sliced
+	scanned := make([]*slice.Module, len(s.modules))
+	err := b.scan(ctx, w, s.modules, func(i int, text []byte) (err error) {
+		scanned[i], err = slice.Scan(s.modules[i].Origin, text)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	s := b.sliced
 	if s.plan, err = slice.Make(scanned, b.sliceOptions()); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package message
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/ianlancetaylor/demangle"
@@ -61,5 +62,17 @@ func (s Style) notes(m *Message) []string {
 	return m.Notes
 }
 
+// staticSymbol begins the names that nvcc gives to static symbols, followed by the
+// length of a module's id, the id and the symbol: __nv_static_3__ab_k.
+const staticSymbol = "__nv_static_"
+
 // Demangle gives the C++ or Rust name behind a symbol, or the symbol itself.
-func Demangle(symbol string) string { return demangle.Filter(symbol) }
+func Demangle(symbol string) string {
+	if rest, ok := strings.CutPrefix(symbol, staticSymbol); ok {
+		digits, id, _ := strings.Cut(rest, "_")
+		if n, err := strconv.ParseUint(digits, 10, 16); err == nil && uint64(len(id)) > n+1 && id[n] == '_' {
+			return demangle.Filter(id[n+1:]) + " (static)"
+		}
+	}
+	return demangle.Filter(symbol)
+}

@@ -128,9 +128,14 @@ type Own struct {
 	// link; empty: not wanted.
 	Record, Trace string
 	Reproduce     string // the file that the link is packed into; empty: none
-	LLVM          string // libLLVM's file, directory or version; empty: find one
-	LTO           string // "full" or "thin", for bitcode
-	Remarks       string // the file for LLVM's remarks; empty: none are wanted
+	// PrintRemoved, WhyLive and Map ask what became of the symbols: for a list of those
+	// that are gone, for the chains that keep some, and for a file.
+	PrintRemoved bool
+	WhyLive      []string
+	Map          string
+	LLVM         string // libLLVM's file, directory or version; empty: find one
+	LTO          string // "full" or "thin", for bitcode
+	Remarks      string // the file for LLVM's remarks; empty: none are wanted
 	// LLVMOptions are for LLVM itself, in the form of its tools.
 	LLVMOptions []string
 	// VerboseKeep keeps the intermediate files and prints the commands for them.

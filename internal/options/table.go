@@ -206,6 +206,9 @@ var table = []row{
 	{long: "warpld-lto", short: "warpld-lto", group: own, field: func(o *Options) any { return &o.Own.LTO }, value: "full|thin",
 		allowed: []string{"full", "thin"}, initial: "full",
 		help: "How LLVM bitcode is optimized: all of it as one module, or each module by itself with what it needs of others (ThinLTO)."},
+	{long: "warpld-map", short: "warpld-map", group: own, field: func(o *Options) any { return &o.Own.Map }, value: "file or folder",
+		help: "Write a map of the output: its sections, and in each the symbols, their sizes and the inputs that they are from; " +
+			"then what of the inputs was removed, and why. To know the symbols of LTO-IR each module is compiled once more by itself; the cache keeps that."},
 	{long: "warpld-memory-limit", short: "warpld-memory-limit", group: own, field: func(o *Options) any { return &o.Own.MemoryLimit }, value: "megabytes",
 		help: "How much memory the library that compiles LTO-IR may take; 0 for as much as it likes. Without the option it is 2 GB, " +
 			"64 MB for each processor and a thousand times the size of the LTO-IR: much more than programs need."},
@@ -216,6 +219,9 @@ var table = []row{
 		allowed: []string{"exact", "fast"}, initial: "exact",
 		help: "What is promised: 'exact' makes nvlink's code and data. 'fast' optimizes each kernel over the whole program, too, but cuts the program " +
 			"into slices that are compiled at once and, after an edit, only where something changed; kernels may need a few more registers."},
+	{long: "warpld-print-removed", short: "warpld-print-removed", group: own, field: func(o *Options) any { return &o.Own.PrintRemoved },
+		help: "Print which kernels, variables and functions of the inputs are not in the output, and why. To know the symbols of LTO-IR " +
+			"each module is compiled once more by itself; the cache keeps that."},
 	{long: "warpld-record", short: "warpld-record", group: own, field: func(o *Options) any { return &o.Own.Record }, value: "file or folder",
 		help: "Write what went in, what was decided and why, what was run and what came out, as JSON. " +
 			"In a folder that exists, each link gets a file of its own. 'warpld explain' and 'warpld diff' read it."},
@@ -260,4 +266,7 @@ var table = []row{
 		help: "Write a time line of the link that Perfetto and Chrome can show."},
 	{long: "warpld-verbose", short: "warpld-verbose", group: own, field: func(o *Options) any { return &o.Own.Verbose },
 		help: "Print what is done, and why."},
+	{long: "warpld-why-live", short: "warpld-why-live", group: own, field: func(o *Options) any { return &o.Own.WhyLive }, value: "symbol",
+		help: "Print why symbols are in the output: who uses each, and so on up to the host code or the option that names the first one. " +
+			"A symbol is given by its name, mangled or not, or by a pattern in which '*' stands for any text, as for commas."},
 }

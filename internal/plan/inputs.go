@@ -20,8 +20,10 @@ type choice struct {
 	registered   []*object.Object
 	linkedBefore map[string]bool
 	// silent: an object of the host compiler does not say what it refers to, so that
-	// it could be anything. Objects without device code count here too.
-	silent bool
+	// it could be anything. Objects without device code count here too. silentOrigin is
+	// the first such object.
+	silent       bool
+	silentOrigin message.Origin
 	// deviceC: native code takes part, so functions may be undefined in the IR.
 	deviceC bool
 	// forcePartial: nothing may be removed or made local for the host's sake.
@@ -48,7 +50,9 @@ func (p *Plan) choose(in Input) (*choice, error) {
 		for _, id := range obj.LinkedIDs {
 			c.linkedBefore[id] = true
 		}
-		c.silent = c.silent || obj.Kind == object.HostObject && obj.HostRefs == nil
+		if !c.silent && obj.Kind == object.HostObject && obj.HostRefs == nil {
+			c.silent, c.silentOrigin = true, obj.Origin
+		}
 		module, found := obj.Choose(in.target())
 		takesPart := obj.Ignored == "" && len(obj.Modules) > 0
 		if takesPart && !found && (obj.Kind == object.Cubin || obj.HasBitcode()) {

@@ -80,6 +80,8 @@ type Plan struct {
 	KeepBitcode bool
 	// Agreed is the consensus of the compile options that the IR carries.
 	Agreed Agreed
+	// Roots is what stays because host code or the command line names it.
+	Roots  Roots
 	Engine Engine
 	// EngineReason says why that engine.
 	EngineReason string
@@ -127,6 +129,7 @@ func Make(in Input) (*Plan, error) {
 	if err != nil {
 		return p, err
 	}
+	p.Roots = roots(o, chosen)
 	p.Assemble = assembleArguments(in, p)
 	p.planMerge(in, chosen)
 	if len(p.Merge) == 0 && len(chosen.notFound) > 0 {

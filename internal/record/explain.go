@@ -25,6 +25,27 @@ func (r *Record) Explain(w io.Writer) {
 	}
 	if r.Output != nil {
 		fmt.Fprintf(w, "result: %s, %d bytes, %d kernels\n", r.Output.Path, r.Output.Size, len(r.Kernels))
+		r.explainRemoved(w)
+	}
+}
+
+// explainRemoved names the kernels and variables that are gone, by the reason.
+func (r *Record) explainRemoved(w io.Writer) {
+	type group struct{ kind, reason string }
+	var order []group
+	names := map[group][]string{}
+	for _, y := range r.Symbols {
+		if y.Kept || y.Kind == KindFunction {
+			continue
+		}
+		g := group{y.Kind, y.Reason}
+		if names[g] == nil {
+			order = append(order, g)
+		}
+		names[g] = append(names[g], message.Demangle(y.Name))
+	}
+	for _, g := range order {
+		fmt.Fprintf(w, "%ss that are gone, because %s: %s\n", g.kind, g.reason, message.FirstFew(names[g]))
 	}
 }
 

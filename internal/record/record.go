@@ -50,6 +50,11 @@ type Record struct {
 	Messages []Message `json:"messages"`
 	Output   *File     `json:"output,omitempty"`
 	Kernels  []Kernel  `json:"kernels,omitempty"`
+	// Sections are those of the output, and Symbols what became of each symbol of the
+	// inputs. SymbolsTraced says that functions and references are among what is known.
+	Sections      []Section `json:"sections,omitempty"`
+	Symbols       []Symbol  `json:"symbols,omitempty"`
+	SymbolsTraced bool      `json:"symbols_traced,omitempty"`
 }
 
 // A File is named and digested.
@@ -66,6 +71,10 @@ type Input struct {
 	File    File     `json:"file"`
 	Kind    string   `json:"kind"`
 	Modules []Module `json:"modules,omitempty"`
+	// SymbolsFrom says where the list of its symbols is from; empty: it is not known.
+	SymbolsFrom string `json:"symbols_from,omitempty"`
+	// Uses are the inputs whose symbols it refers to, as far as that is known.
+	Uses []string `json:"uses,omitempty"`
 	// NotLinked says why the input takes no part.
 	NotLinked string `json:"not_linked,omitempty"`
 }
@@ -146,6 +155,37 @@ type Kernel struct {
 	Code      uint64 `json:"code"`
 	// Constant is bytes by bank.
 	Constant map[string]uint64 `json:"constant,omitempty"`
+}
+
+// A Section is a part of the output.
+type Section struct {
+	Name   string `json:"name"`
+	Offset uint64 `json:"offset"`
+	Size   uint64 `json:"size"`
+}
+
+// The kinds of symbols.
+const (
+	KindKernel   = "kernel"
+	KindVariable = "variable"
+	KindFunction = "function"
+)
+
+// A Symbol is a kernel, a variable or a function that inputs define.
+type Symbol struct {
+	Name   string   `json:"name"`
+	Kind   string   `json:"kind"`
+	Inputs []string `json:"inputs"`
+	// Kept says that it is in the output. Reason is why, or why not, and names what
+	// made it so: a symbol that uses it, or an input.
+	Kept        bool   `json:"kept"`
+	Reason      string `json:"reason"`
+	By          string `json:"by,omitempty"`
+	ReasonInput string `json:"reason_input,omitempty"`
+	// Section, Offset and Size say where in the output it is.
+	Section string `json:"section,omitempty"`
+	Offset  uint64 `json:"offset,omitempty"`
+	Size    uint64 `json:"size,omitempty"`
 }
 
 // Write gives the document.

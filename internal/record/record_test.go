@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"reflect"
 	"slices"
@@ -20,7 +21,7 @@ func sample() *record.Record {
 	return &record.Record{
 		Toolkit: "13.0.88", Target: "sm_80", Arguments: []string{"-dlto", "a.o", "b.o", "c.o"}, Wall: 1_500_000,
 		Inputs: []record.Input{
-			{Name: "a.o", Kind: "host object", File: record.File{Path: "a.o", SHA256: "aaaaaaaaaaaaaaaa"}, Modules: []record.Module{{Kind: "LTO-IR", Target: "sm_80", Linked: true}}},
+			{Name: "a.o", Kind: "host object", File: record.File{Path: "a.o", SHA256: "aaaaaaaaaaaaaaaa"}, SymbolsFrom: "its LTO-IR", Modules: []record.Module{{Kind: "LTO-IR", Target: "sm_80", Linked: true}}},
 			{Name: "b.o", Kind: "host object", Modules: []record.Module{{Kind: "ELF", Target: "sm_75"}, {Kind: "ELF", Target: "sm_80", Linked: true}}},
 			{Name: "c.o", Kind: "host object", Modules: []record.Module{{Kind: "ELF", Target: "sm_90"}}},
 			{Name: "libm.a:x.o", Kind: "host object", NotLinked: "it has no device code"},
@@ -40,6 +41,56 @@ func sample() *record.Record {
 		Messages: []record.Message{{Severity: "info", Text: "not shown"}, {Severity: "warning", Text: "stack size unknown"}},
 		Output:   &record.File{Path: "out.cubin", Size: 4096, SHA256: "11"},
 		Kernels:  []record.Kernel{{Name: "k", Registers: 24}, {Name: "old", Registers: 8}},
+		Sections: []record.Section{{Name: ".text.k", Offset: 0x200, Size: 0x80}, {Name: ".nv.global", Offset: 0x280, Size: 12}},
+		Symbols: []record.Symbol{
+			{Name: "k", Kind: "kernel", Inputs: []string{"a.o"}, Kept: true, Reason: "host code refers to it", ReasonInput: "a.o", Section: ".text.k", Size: 0x80},
+			{Name: "_Z1fi", Kind: "function", Inputs: []string{"a.o", "b.o"}, Reason: "no call of it was left after optimization", By: "k"},
+			{Name: "late", Kind: "variable", Inputs: []string{"a.o"}, Kept: true, Reason: "code that is kept needs it", By: "_Z1fi", Section: ".nv.global", Offset: 8, Size: 4},
+			{Name: "early", Kind: "variable", Inputs: []string{"a.o"}, Kept: true, Reason: "host code refers to it", ReasonInput: "b.o", Section: ".nv.global", Size: 8},
+			{Name: "__nv_static_2__1__Z4lostPi", Kind: "kernel", Inputs: []string{"a.o"}, Reason: "no host code refers to it"},
+		},
+	}
+}
+
+func TestSymbols(t *testing.T) {
+	r := sample()
+	for _, test := range []struct {
+		name  string
+		write func(io.Writer)
+		want  string
+	}{
+		{"removed", r.WriteRemoved, `removed function f(int) of a.o, b.o: no call of it was left after optimization; it is used by k
+removed kernel lost(int*) (static) of a.o: no host code refers to it
+not listed are the symbols of b.o
+`},
+		{"why-live", func(w io.Writer) { r.WhyLive(w, "late") }, `variable late of a.o is in the output
+  code that is kept needs it; it is used by the function f(int) of a.o, b.o
+  which is used by the kernel k of a.o
+  host code refers to it: a.o
+`},
+		{"why-live with a pattern", func(w io.Writer) { r.WhyLive(w, "lost(*") }, `kernel lost(int*) (static) of a.o is not in the output
+  no host code refers to it
+`},
+		{"why-live of nothing", func(w io.Writer) { r.WhyLive(w, "other") }, "other: it is not among the symbols that are known; link with --warpld-why-live=other to know all\n"},
+		{"map", func(w io.Writer) { r.WriteMap(w) }, `out.cubin, 4096 bytes, for sm_80
+
+    offset       size  section, symbol
+     0x200       0x80  .text.k
+       0x0       0x80    k  a.o
+     0x280        0xc  .nv.global
+       0x0        0x8    early  a.o
+       0x8        0x4    late  a.o
+
+removed function f(int) of a.o, b.o: no call of it was left after optimization; it is used by k
+removed kernel lost(int*) (static) of a.o: no host code refers to it
+not listed are the symbols of b.o
+`},
+	} {
+		var got strings.Builder
+		test.write(&got)
+		if diff := cmp.Diff(test.want, got.String()); diff != "" {
+			t.Errorf("%s: %s", test.name, diff)
+		}
 	}
 }
 
@@ -62,6 +113,7 @@ assemble: from the cache
 assemble: 0s, 0s CPU, 0 MB, exit code 255
 warning: stack size unknown
 result: out.cubin, 4096 bytes, 2 kernels
+kernels that are gone, because no host code refers to it: lost(int*) (static)
 `
 	if diff := cmp.Diff(want, got.String()); diff != "" {
 		t.Error(diff)
@@ -209,5 +261,7 @@ func FuzzRead(f *testing.F) {
 		r.Explain(&out)
 		r.WriteTrace(&out)
 		record.Diff(&out, r, r)
+		r.WriteMap(&out)
+		r.WhyLive(&out, "*")
 	})
 }

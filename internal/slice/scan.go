@@ -150,8 +150,11 @@ func (m *Module) describe(parsed *ptx.Module, names *names, s *symbol) error {
 // isLiteral says whether a variable is a constant that the compiler made. Its name
 // means nothing outside its module, and copies of it do no harm.
 func isLiteral(e *ptx.Entity) bool {
-	return e.IsVariable() && e.Kind != ".shared" && e.Linkage == ptx.Local && literalPrefix(e.Name) != ""
+	return e.IsVariable() && e.Kind != ".shared" && e.Linkage == ptx.Local && IsLiteralName(e.Name)
 }
+
+// IsLiteralName says whether a local variable of that name is such a constant.
+func IsLiteralName(name string) bool { return literalPrefix(name) != "" }
 
 func literalPrefix(name string) string {
 	for _, prefix := range []string{"$str", "__unnamed_", "__const$", "__cudart_"} {

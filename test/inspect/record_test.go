@@ -66,7 +66,12 @@ func TestRecord(t *testing.T) {
 // recordOf links and reads the record.
 func recordOf(t *testing.T, tk kit.Toolkit, args []string) *record.Record {
 	t.Helper()
-	dir := t.TempDir()
+	return recordAt(t, tk, t.TempDir(), args)
+}
+
+// recordAt does that in a folder, where the output is out.cubin.
+func recordAt(t *testing.T, tk kit.Toolkit, dir string, args []string) *record.Record {
+	t.Helper()
 	args = append([]string{"-arch=sm_80", "--warpld-cuda=" + tk.Root, "--warpld-cache=off", "--warpld-record=" + dir, "-o", filepath.Join(dir, "out.cubin")}, args...)
 	if text, err := exec.Command(kit.Binary(t), args...).CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, text)

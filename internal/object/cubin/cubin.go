@@ -21,6 +21,9 @@ const (
 	infoSection = ".note.nv.cuinfo"
 	compat      = ".nv.compat"
 
+	sharedSection = ".nv.shared"
+	sharedDebug   = ".nv_debug.shared"
+
 	maxNotes   = 1 << 26 // a link of many inputs has the records of them all
 	maxSymbols = 1 << 30
 )
@@ -151,6 +154,18 @@ func (f *File) Symbols() (*elf64.SymbolTable, error) {
 func IsKernel(y elf64.Symbol) bool {
 	const entry = 0x10
 	return y.Type == elf64.Function && y.Section != elf64.Undefined && y.Other&entry != 0
+}
+
+// IsVariable reports whether a symbol is a variable that the file defines. Shared memory
+// and the parameters of kernels, which have symbols too, are parts of kernels.
+func (f *File) IsVariable(y elf64.Symbol) bool {
+	const unlinked elf64.SymbolType = 13 // as objects are called in code that can be linked
+	if y.Section == elf64.Undefined || uint64(y.Section) >= uint64(len(f.Sections)) || y.Type != elf64.Object && y.Type != unlinked {
+		return false
+	}
+	section := f.Sections[y.Section].Name
+	_, _, ofKernel := memoryOf(section)
+	return !ofKernel && section != sharedSection && section != sharedDebug
 }
 
 // Kernels gives the names of the kernels, in the order of their symbols.

@@ -2,6 +2,7 @@ package cubin_test
 
 import (
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -192,6 +193,35 @@ func TestCompareSections(t *testing.T) {
 	}
 }
 
+func TestReferences(t *testing.T) {
+	const symtab, rela, strtab, data = 2, 4, 3, 13
+	rows, names := objecttest.Symbols(
+		objecttest.Symbol{Name: "k", Info: 1<<4 | 2, Other: 0x10, Section: 3, Size: 64},
+		objecttest.Symbol{Name: "table", Info: 1<<4 | data, Section: 4, Value: 8, Size: 8},
+		objecttest.Symbol{Name: "first", Info: 1<<4 | data, Section: 4, Size: 8},
+		objecttest.Symbol{Name: "f", Info: 1<<4 | 2})
+	file, err := open(objecttest.ELF(objecttest.ELFFile{Machine: 190, ABIVersion: 8, Flags: 80 << 8, Sections: []objecttest.Section{
+		{Name: ".strtab", Type: strtab, Data: names},
+		{Name: ".symtab", Type: symtab, Link: 1, EntSize: 24, Data: rows},
+		{Name: ".text.k", Flags: 6, Data: make([]byte, 64)},
+		{Name: ".nv.global.init", Data: make([]byte, 16)},
+		{Name: ".rela.text.k", Type: rela, Link: 2, Info: 3, Data: objecttest.Relocations(
+			objecttest.Relocation{Place: 16, Symbol: 2}, objecttest.Relocation{Place: 32, Symbol: 2}, objecttest.Relocation{Place: 99, Symbol: 3})},
+		{Name: ".rela.nv.global.init", Type: rela, Link: 2, Info: 4, Data: objecttest.Relocations(objecttest.Relocation{Place: 8, Symbol: 4}, objecttest.Relocation{Place: 8, Symbol: 77})},
+	}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	symbols, err := file.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := file.References(symbols)
+	if want := map[int][]int{1: {2}, 2: {4}}; err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, %v, want %v", got, err, want)
+	}
+}
+
 func FuzzOpen(f *testing.F) {
 	f.Add(objecttest.Cubin(objecttest.CubinFile{Arch: 90, Specific: true, Kernels: []string{"k"}, Options: []string{"-arch sm_90a "}, Text: []byte("text")}))
 	f.Add(objecttest.Cubin(objecttest.CubinFile{Arch: 80, Linked: true}))
@@ -202,6 +232,9 @@ func FuzzOpen(f *testing.F) {
 		}
 		file.Kernels()
 		file.Resources()
+		if symbols, err := file.Symbols(); err == nil {
+			file.References(symbols)
+		}
 		if len(file.Sections) < 1000 {
 			again, _ := open(data)
 			for _, d := range cubin.Compare(file, again, true) {

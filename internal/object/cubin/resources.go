@@ -12,7 +12,7 @@ import (
 
 const (
 	infoTable      = ".nv.info"
-	sharedPrefix   = ".nv.shared."
+	sharedPrefix   = sharedSection + "."
 	constantPrefix = ".nv.constant"
 
 	maxInfo = 1 << 28

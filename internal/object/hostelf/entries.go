@@ -91,11 +91,10 @@ func (f *File) readEntries(e *elf64.File, s *elf64.Section) error {
 // namesOfEntries gives the texts that relocations of a section lead to, by their
 // place in it.
 func namesOfEntries(e *elf64.File, s *elf64.Section) (map[uint64]string, error) {
-	const relocations = 4 // SHT_RELA
 	names := map[uint64]string{}
 	for i := range e.Sections {
 		r := &e.Sections[i]
-		if r.Type != relocations || r.Info != uint32(s.Index) || uint64(r.Link) >= uint64(len(e.Sections)) {
+		if r.Type != relocationsWithAddends || r.Info != uint32(s.Index) || uint64(r.Link) >= uint64(len(e.Sections)) {
 			continue
 		}
 		rows, err := e.Data(r, maxEntries)

@@ -128,6 +128,24 @@ func Symbols(symbols ...Symbol) (rows, names []byte) {
 	return rows, names
 }
 
+// A Relocation is a row of a table of relocations with addends.
+type Relocation struct {
+	Place        uint64
+	Kind, Symbol uint32
+	Addend       int64
+}
+
+// Relocations gives such a table.
+func Relocations(list ...Relocation) (rows []byte) {
+	for _, r := range list {
+		rows = le.AppendUint64(rows, r.Place)
+		rows = le.AppendUint32(rows, r.Kind)
+		rows = le.AppendUint32(rows, r.Symbol)
+		rows = le.AppendUint64(rows, uint64(r.Addend))
+	}
+	return rows
+}
+
 // A Member is a member of a fat binary.
 type Member struct {
 	Kind    uint16

@@ -1,0 +1,128 @@
+package hostelf
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/warpld/warpld/internal/object/elf64"
+)
+
+// Registered are the device symbols that nvcc's host code registers with the runtime:
+// all kernels and variables of its translation unit, whether anything uses them or
+// not. It calls a function of the runtime for each one, with its name; where the
+// calls and the names are, relocations of the code tell.
+type Registered struct{ Kernels, Variables []string }
+
+// registering are the runtime's functions, and whether they register a kernel.
+var registering = map[string]bool{"__cudaRegisterFunction": true, "__cudaRegisterVar": false, "__cudaRegisterManagedVar": false}
+
+// Flags of sections.
+const (
+	flagWrite   = 1
+	flagExecute = 4
+)
+
+// ReadRegistered reads them from the host object that is the first size bytes of r.
+func ReadRegistered(r io.ReaderAt, size int64) (*Registered, error) {
+	e, err := elf64.Open(r, size)
+	if err != nil {
+		return nil, err
+	}
+	found := &Registered{}
+	texts := texts{file: e, read: map[uint32][]byte{}}
+	tables := map[uint32]*elf64.SymbolTable{}
+	unread := uint64(size)
+	for i := range e.Sections {
+		s := &e.Sections[i]
+		if s.Type != relocationsWithAddends || uint64(s.Info) >= uint64(len(e.Sections)) || uint64(s.Link) >= uint64(len(e.Sections)) ||
+			e.Sections[s.Info].Flags&flagExecute == 0 {
+			continue
+		}
+		if s.Size > unread { // many sections of the same bytes
+			return nil, &elf64.Error{Part: "section " + s.Name, Err: fmt.Errorf("%w: overlaps others", elf64.ErrFormat)}
+		}
+		unread -= s.Size
+		if tables[s.Link] == nil {
+			if tables[s.Link], err = e.Symbols(&e.Sections[s.Link], maxSymbols); err != nil {
+				return nil, err
+			}
+		}
+		if err := found.add(e, s, tables[s.Link], &texts); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// add reads the relocations of one section of code. The name that was loaded last
+// before a call is the one that is registered.
+func (f *Registered) add(e *elf64.File, s *elf64.Section, symbols *elf64.SymbolTable, texts *texts) error {
+	rows, err := e.Data(s, maxEntries)
+	if err != nil {
+		return err
+	}
+	le := binary.LittleEndian
+	var sorted []relocation
+	for ; len(rows) >= relocationSize; rows = rows[relocationSize:] {
+		sorted = append(sorted, relocation{le.Uint64(rows), le.Uint32(rows[8:]), le.Uint32(rows[12:]), le.Uint64(rows[16:])})
+	}
+	slices.SortStableFunc(sorted, func(a, b relocation) int { return cmp.Compare(a.place, b.place) })
+	name := ""
+	for _, r := range sorted {
+		if uint64(r.symbol) >= uint64(symbols.Len()) {
+			continue
+		}
+		y := symbols.At(int(r.symbol))
+		kernel, registers := registering[y.Name]
+		switch {
+		case registers && name != "":
+			f.register(name, kernel)
+			name = ""
+		case isText(e, y.Section):
+			if name, err = texts.at(y.Section, y.Value+r.target(e.Machine)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (f *Registered) register(name string, kernel bool) {
+	list := &f.Variables
+	if kernel {
+		list = &f.Kernels
+	}
+	if !slices.Contains((*list)[max(0, len(*list)-1):], name) {
+		*list = append(*list, name)
+	}
+}
+
+// isText says whether a section may hold names: data that nobody writes.
+func isText(e *elf64.File, section uint32) bool {
+	if section == elf64.Undefined || uint64(section) >= uint64(len(e.Sections)) {
+		return false
+	}
+	s := &e.Sections[section]
+	return s.Type == typeProgbits && s.Flags&(flagWrite|flagExecute) == 0
+}
+
+const relocationsWithAddends elf64.SectionType = 4
+
+type relocation struct {
+	place        uint64
+	kind, symbol uint32
+	addend       uint64
+}
+
+// target is where a relocation leads to behind its symbol. Of x86 it counts from the
+// end of the instruction, which is that of the four bytes.
+func (r *relocation) target(m elf64.Machine) uint64 {
+	const relative = 2 // R_X86_64_PC32
+	if m == elf64.X8664 && r.kind == relative {
+		return r.addend + 4
+	}
+	return r.addend
+}
