@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -25,6 +26,8 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == engine.WorkerArgument {
 		os.Exit(worker.Main(os.Args[2:]))
 	}
+	// A link has few and short-lived objects beside what it needs to the end.
+	debug.SetGCPercent(400)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	code := run(ctx)
 	interrupted := ctx.Err() != nil

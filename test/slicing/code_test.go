@@ -60,8 +60,8 @@ func TestSharedVariablesStay(t *testing.T) {
 	})
 }
 
-// TestCodeAndMemory compares the sizes of memory and code, and the registers, with
-// those of the unsliced link through the same tools.
+// TestCodeAndMemory compares the sizes of memory, and the instructions and registers of
+// each kernel, with those of the unsliced link through the same tools.
 func TestCodeAndMemory(t *testing.T) {
 	forEach(t, func(t *testing.T, tk kit.Toolkit, arch string) {
 		r := newRig(t, tk, arch, generated(t, tk, 16))
@@ -92,11 +92,11 @@ func TestCodeAndMemory(t *testing.T) {
 			t.Errorf("weak definitions in each slice take no more; this test shows nothing")
 		}
 		a, b := r.usage(sliced), r.usage(unsliced)
-		sa, sb := symbolSizes(t, sliced), symbolSizes(t, unsliced)
+		ia, ib := instructions(t, sliced), instructions(t, unsliced)
 		for _, s := range p.Slices {
 			for _, k := range s.Kernels {
-				if a[k] != b[k] || sa[k] != sb[k] || sa[k] == 0 {
-					t.Errorf("%s: %+v in %d bytes, unsliced %+v in %d", k, a[k], sa[k], b[k], sb[k])
+				if a[k] != b[k] || ia[k] != ib[k] || ia[k] == 0 {
+					t.Errorf("%s: %+v in %d instructions, unsliced %+v in %d", k, a[k], ia[k], b[k], ib[k])
 				}
 			}
 		}

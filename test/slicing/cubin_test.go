@@ -4,8 +4,10 @@ package slicing
 
 import (
 	"debug/elf"
+	"encoding/binary"
 	"fmt"
 	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -45,16 +47,33 @@ func symbolsOf(t *testing.T, path string) map[string]count {
 	return found
 }
 
-// symbolSizes are the sizes of global symbols.
-func symbolSizes(t *testing.T, path string) map[string]uint64 {
+// instructions counts those of each function. An instruction has 16 bytes; a function
+// ends with as many that do nothing as fill its last 128 bytes, which don't count.
+func instructions(t *testing.T, path string) map[string]int {
 	t.Helper()
-	sizes := map[string]uint64{}
-	for _, s := range symbols(t, path) {
-		if elf.ST_BIND(s.Info) != elf.STB_LOCAL {
-			sizes[s.Name] = s.Size
-		}
+	f, err := elf.Open(path)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return sizes
+	defer f.Close()
+	const size, nop = 16, 0x7918 // in the first two bytes
+	counts := map[string]int{}
+	for _, s := range f.Sections {
+		name, ok := strings.CutPrefix(s.Name, ".text.")
+		if !ok {
+			continue
+		}
+		code, err := s.Data()
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := len(code) / size
+		for n > 0 && binary.LittleEndian.Uint16(code[(n-1)*size:]) == nop {
+			n--
+		}
+		counts[name] = n
+	}
+	return counts
 }
 
 func sectionSize(t *testing.T, path, name string) uint64 {

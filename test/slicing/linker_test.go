@@ -86,8 +86,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestLargeProgram links 64 modules in some 16 slices: each kernel has the code and
-// the registers of the unsliced link through the same tools, and an edit repeats little.
+// TestLargeProgram links 64 modules in some 16 slices: each kernel has as many
+// instructions and registers as in the unsliced link through the same tools, and an edit repeats little.
 func TestLargeProgram(t *testing.T) {
 	tk, arch, cache := kit.Toolkits(t)[0], "sm_80", t.TempDir()
 	files := generatedSources(t, 64)
@@ -106,13 +106,13 @@ func TestLargeProgram(t *testing.T) {
 	r.must(err)
 	unsliced := r.merge(whole)
 	a, b := r.usage(path), r.usage(unsliced)
-	sizes, wanted := symbolSizes(t, path), symbolSizes(t, unsliced)
+	counts, wanted := instructions(t, path), instructions(t, unsliced)
 	kernels := 0
 	for name, use := range b {
 		if strings.Contains(name, "_k") {
 			kernels++
-			if a[name] != use || sizes[name] != wanted[name] || sizes[name] == 0 {
-				t.Errorf("%s: %+v in %d bytes, unsliced %+v in %d", name, a[name], sizes[name], use, wanted[name])
+			if a[name] != use || counts[name] != wanted[name] || counts[name] == 0 {
+				t.Errorf("%s: %+v in %d instructions, unsliced %+v in %d", name, a[name], counts[name], use, wanted[name])
 			}
 		}
 	}

@@ -13,7 +13,7 @@
 //	 8 mistakes in a plan are found, errors are the genuine   TestViolations, TestRefusals, TestErrors
 //	 9 an edit repeats little, to the same result             TestIncremental, TestLargeProgram
 //	10 the cut is worth it, or is not made                    TestSharedCodeIsNotCut, TestCost, TestLargeProgram
-//	11 every target and toolkit, and both engines             TestLinker, TestEngines, forEach in most others
+//	11 every target and toolkit, both engines and mergers     TestLinker, TestEngines, TestMergers, forEach in most others
 //	12 the same bytes in any folder and any order             TestDeterminism, TestLinker
 package slicing
 
@@ -245,14 +245,25 @@ func (r *rig) assemble(text []byte, args ...string) (string, error) {
 	return cubin.Path, err
 }
 
-// merge assembles the texts and merges them in their order.
+// merge assembles the texts and lets nvlink merge them in their order.
 func (r *rig) merge(texts ...[]byte) string {
+	r.Helper()
+	return r.mergeByNVLink(r.assembleAll(texts...))
+}
+
+// assembleAll gives the paths of the cubins.
+func (r *rig) assembleAll(texts ...[]byte) []string {
 	r.Helper()
 	cubins := make([]string, len(texts))
 	r.parallel(len(texts), func(i int) (err error) {
 		cubins[i], err = r.assemble(texts[i], "-c")
 		return err
 	})
+	return cubins
+}
+
+func (r *rig) mergeByNVLink(cubins []string) string {
+	r.Helper()
 	out := filepath.Join(r.TempDir(), "out.cubin")
 	args := append([]string{"-arch=" + r.arch, "-ignore-host-info", "-o", out, "-suppress-stack-size-warning"}, r.library()...)
 	// The names of files count in nothing but messages, so they are short.

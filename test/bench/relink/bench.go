@@ -29,8 +29,11 @@ type bench struct {
 	toolkit kit.Toolkit
 	dir     string
 	warpld  string
-	found   map[key][]kit.Usage
-	failed  map[key]string // how nvlink died
+	// caches counts those that were made. Old ones stay to the end: the kernel makes
+	// new files slowly for some seconds after many were removed.
+	caches int
+	found  map[key][]kit.Usage
+	failed map[key]string // how nvlink died
 }
 
 type key struct{ linker, scenario string }
@@ -57,14 +60,13 @@ func (b *bench) measure(turns int, only string) (results, error) {
 	return all, nil
 }
 
-// turn measures one linker, with an empty cache at first.
+// turn measures one linker, with an empty cache at first. The links after edits find
+// the cache as it was before any of them.
 func (b *bench) turn(linker string) error {
 	if err := b.place(b.objects); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(b.cache()); err != nil {
-		return err
-	}
+	b.caches++
 	if err := b.link(linker, cold); err != nil || linker == plain || linker == best {
 		return err
 	}
@@ -73,11 +75,7 @@ func (b *bench) turn(linker string) error {
 			return err
 		}
 	}
-	kept := b.cache() + ".kept"
-	if err := os.Rename(b.cache(), kept); err != nil {
-		return err
-	}
-	defer os.RemoveAll(kept)
+	kept := b.cache()
 	for _, e := range b.edits {
 		if linker == exact && e.name != "a comment" && e.name != "a leaf" && e.name != hostCode {
 			continue // all code counts in exact mode, so these two stand for the rest
@@ -91,9 +89,7 @@ func (b *bench) turn(linker string) error {
 
 // afterEdit links with the cache as it was before any edit.
 func (b *bench) afterEdit(linker string, e edit, kept string) error {
-	if err := os.RemoveAll(b.cache()); err != nil {
-		return err
-	}
+	b.caches++
 	if err := os.CopyFS(b.cache(), os.DirFS(kept)); err != nil {
 		return err
 	}
@@ -127,7 +123,7 @@ func (b *bench) ranNothing(linker string) error {
 	return nil
 }
 
-func (b *bench) cache() string { return filepath.Join(b.dir, "cache") }
+func (b *bench) cache() string { return filepath.Join(b.dir, fmt.Sprintf("cache-%d", b.caches)) }
 func (b *bench) work() string  { return filepath.Join(b.dir, "work") }
 
 // place copies objects to where the link finds them.
