@@ -28,7 +28,7 @@ func (b *build) merge() {
 		b.reportSteps()
 		b.parts = b.mergeParts()
 	}
-	if b.options.Own.Merge == "vendor" || b.options.Own.Merge == "auto" && !device.Proven(b.target()) {
+	if b.options.Own.Merge == "vendor" || b.options.Own.Merge == "auto" && !b.mergesItself() {
 		b.mergeByVendor(after, prepare)
 		return
 	}
@@ -59,6 +59,10 @@ func (b *build) merge() {
 		},
 	})
 }
+
+// mergesItself says whether a link that is not told otherwise merges with our merger.
+// With -r that gives something else than nvlink, so it has to be asked for.
+func (b *build) mergesItself() bool { return device.Proven(b.target()) && !b.options.Relocatable }
 
 // mergeByVendor lets the toolkit's nvlink merge.
 func (b *build) mergeByVendor(after []*action.Step, prepare func()) {

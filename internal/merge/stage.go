@@ -88,6 +88,8 @@ func parseJob(args []string) (*job, error) {
 			o.KernelsUsed = strings.Split(value, ",")
 		case name == "-variables-used":
 			o.VariablesUsed = strings.Split(value, ",")
+		case name == "-r":
+			o.Relocatable = true
 		case name == "-ignore-host-info":
 			o.IgnoreHostInfo = true
 		case name == "-keep-system-libraries":

@@ -175,6 +175,12 @@ func (s setting) record(t *testing.T, p program) cubin.Tool {
 // own links with our merger.
 func (s setting) own(t *testing.T, p program, built map[string]string) linked {
 	t.Helper()
+	return s.ownWith(t, p, built, func(*device.Options) {})
+}
+
+// ownWith links with our merger and other options.
+func (s setting) ownWith(t *testing.T, p program, built map[string]string, change func(*device.Options)) linked {
+	t.Helper()
 	target, ok := arch.Parse(s.arch)
 	if !ok {
 		t.Fatalf("no target %s", s.arch)
@@ -187,6 +193,7 @@ func (s setting) own(t *testing.T, p program, built map[string]string) linked {
 	for _, o := range p.options {
 		setOption(t, &options, o)
 	}
+	change(&options)
 	var inputs []device.Input
 	for _, name := range p.names {
 		data, err := os.ReadFile(built[name])

@@ -239,7 +239,7 @@ func (l *linker) resolveCount(o *object, x *attribute) (keep bool, err error) {
 	case attrFrame:
 		f.frame = x.word
 	}
-	return x.id != attrMaxStack, nil
+	return x.id != attrMaxStack || l.options.Relocatable, nil
 }
 
 // resolveParamBank makes the row name the section symbol of the bank.

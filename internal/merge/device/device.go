@@ -98,7 +98,11 @@ func Merge(inputs []Input, options Options) (*Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	file, err := l.finish()
+	finish := l.finish
+	if options.Relocatable {
+		finish = l.finishRelocatable
+	}
+	file, err := finish()
 	if err != nil {
 		return nil, err
 	}
@@ -122,8 +126,8 @@ func (o *Options) supported() error {
 	switch {
 	case o.Toolkit != toolkit130 && o.Toolkit != toolkit134:
 		return unsupported("", "the toolkit %d.%d", o.Toolkit/10, o.Toolkit%10)
-	case o.Relocatable:
-		return unsupported("", "the option -r")
+	case o.Relocatable && o.Arch.Number >= mercury:
+		return unsupported("", "the option -r for %s", o.Arch)
 	case !slices.Contains(architectures, o.Arch.Number) || o.Arch.Suffix != "":
 		return unsupported("", "the architecture %s", o.Arch)
 	}

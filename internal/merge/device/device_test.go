@@ -316,6 +316,50 @@ func TestRuntimeOnDemand(t *testing.T) {
 	}
 }
 
+// The result of -r is an input like those that it was made of.
+func TestRelocatable(t *testing.T) {
+	again := plain
+	again.Relocatable = true
+	for name, inputs := range map[string][]code{
+		"one":       {relocated()},
+		"undefined": {{functions: []fn{kernel("k", "f"), {name: "f", outside: true}}, variables: []variable{{name: "w", outside: true}}}},
+	} {
+		part, err := merge(again, inputs...)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		rest := code{functions: []fn{{name: "f", weak: true}}, variables: []variable{{name: "v"}, {name: "w"}}}
+		want, err := merge(plain, append(inputs, rest)...)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		got, err := Merge([]Input{{Name: "part", Cubin: part.Cubin}, {Name: "rest", Cubin: rest.build()}}, plain)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		a, errA := cubin.Parse(want.Cubin)
+		b, errB := cubin.Parse(got.Cubin)
+		if errA != nil || errB != nil {
+			t.Fatal(errA, errB)
+		}
+		for i := range a.Sections { // their order is another one
+			s := &a.Sections[i]
+			other := b.Section(s.Name)
+			if other == nil || other.Type != s.Type || other.Size != s.Size && s.Name != ".note.nv.tkinfo" || len(a.Sections) != len(b.Sections) {
+				t.Errorf("%s: the section %+v is %+v", name, s, other)
+				continue
+			}
+			if s.Flags&flagAlloc == 0 {
+				continue
+			}
+			x, errX := a.Data(s, 1<<20)
+			if y, errY := b.Data(other, 1<<20); !bytes.Equal(x, y) || (errX == nil) != (errY == nil) {
+				t.Errorf("%s: the section %s differs", name, s.Name)
+			}
+		}
+	}
+}
+
 // A program without code demands something of the driver, too.
 func TestNothingForHopper(t *testing.T) {
 	options := plain
@@ -371,9 +415,9 @@ func FuzzMerge(f *testing.F) {
 	rich.mercury = true
 	f.Add(rich.build(), code{functions: []fn{{name: "f"}}, variables: []variable{{name: "w"}}, mercury: true}.build())
 	f.Fuzz(func(t *testing.T, a, b []byte) {
-		for _, number := range []int{80, 90, 100} {
+		for _, number := range []int{80, 90, 100, -80} { // below zero: with -r
 			options := plain
-			options.Arch.Number = number
+			options.Arch.Number, options.Relocatable = max(number, -number), number < 0
 			out, err := Merge([]Input{{Name: "a.o", Cubin: a}, {Name: "b.o", Cubin: b}}, options)
 			if err != nil {
 				continue

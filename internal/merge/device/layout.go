@@ -31,7 +31,7 @@ func (w *writer) layOut() {
 	w.place(header{name: w.names.offset[".symtab"], kind: typeSymtab, align: 8, entry: symbolSize, link: indexStrtab,
 		info: w.firstGlobal(), size: uint64(1+len(w.locals)+len(w.globals)+len(w.lates)) * symbolSize})
 	for _, s := range w.body {
-		h := header{name: w.names.offset[s.name], kind: fileType(s.kind), flags: s.flags, align: s.align, entry: s.entry, size: s.size, source: s}
+		h := header{name: w.names.offset[s.name], kind: w.fileType(s.kind), flags: s.flags, align: s.align, entry: s.entry, size: s.size, source: s}
 		h.link, h.info = w.linkAndInfo(s)
 		w.place(h)
 		s.offset = w.headers[len(w.headers)-1].offset
@@ -56,11 +56,13 @@ func (w *writer) place(h header) {
 	}
 	h.offset = alignUp(w.size, h.align)
 	w.size = h.offset
-	if h.kind != typeNoBits {
+	if h.hasBytes() {
 		w.size += h.size
 	}
 	w.headers = append(w.headers, h)
 }
+
+func (h *header) hasBytes() bool { return h.kind != typeNoBits && !occupiesOnly(h.kind) }
 
 func (w *writer) linkAndInfo(s *section) (link, info uint32) {
 	switch {
@@ -82,7 +84,11 @@ func (w *writer) linkAndInfo(s *section) (link, info uint32) {
 func (w *writer) layOutSegments() {
 	w.size = alignUp(w.size, 8)
 	w.table = w.size
-	if w.mirrors() {
+	switch {
+	case w.options.Relocatable:
+		w.size = w.programHeaders() // there are none
+		return
+	case w.mirrors():
 		w.layOutRuns()
 		return
 	}
@@ -191,10 +197,14 @@ func (w *writer) putHeader(b []byte) {
 		abiVersion = 8
 	)
 	copy(b, []byte{0x7f, 'E', 'L', 'F', 2, 1, 1, abi, abiVersion})
-	le.PutUint16(b[16:], uint16(elf64.Executable))
+	kind, segments := elf64.Executable, w.programHeaders()
+	if w.options.Relocatable {
+		kind, segments = elf64.Relocatable, 0
+	}
+	le.PutUint16(b[16:], uint16(kind))
 	le.PutUint16(b[18:], uint16(elf64.CUDA))
 	le.PutUint32(b[20:], 1)
-	le.PutUint64(b[32:], w.programHeaders())
+	le.PutUint64(b[32:], segments)
 	le.PutUint64(b[40:], w.table)
 	le.PutUint32(b[48:], w.sections[w.archNote].index<<24|uint32(w.options.Arch.Number)<<8|flagsLow(w.options.Arch.Number))
 	le.PutUint16(b[52:], headerSize)
@@ -207,7 +217,7 @@ func (w *writer) putHeader(b []byte) {
 
 // putSection writes the contents of a section.
 func (w *writer) putSection(file []byte, h *header) {
-	if h.kind == typeNoBits || h.offset == 0 || h.mirror {
+	if !h.hasBytes() || h.offset == 0 || h.mirror {
 		return
 	}
 	b := file[h.offset : h.offset+h.size]
@@ -265,7 +275,7 @@ func (w *writer) putSymbols(b []byte) {
 	for _, id := range slices.Concat(w.locals, w.globals, w.lates) {
 		y := &w.symbols[id]
 		kind, other := y.kind, y.other
-		if kind == typeData {
+		if kind == typeData && !w.options.Relocatable {
 			kind, other = elf64.Object, other&otherKept
 		} else if kind == elf64.Object && w.mirrors() {
 			kind = typeData // reserved shared memory

@@ -187,7 +187,7 @@ func (l *linker) nameSection(s *section, id sectionID) {
 	if s.kind == typeConstant0 && l.mirrors() {
 		return // the finalizer names it last
 	}
-	if s.kind == typeConstant0 && s.owner != noSection {
+	if s.kind == typeConstant0 && s.owner != noSection && !l.options.Relocatable {
 		// Bank 0 of a kernel comes with a name for relocations that it never has.
 		l.shstrtab.addSection(".rel"+s.name, id)
 		l.strtab.addSection(".rel"+s.name, id)

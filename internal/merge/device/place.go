@@ -29,7 +29,7 @@ func (l *linker) placeSection(o *object, index int) (placement, error) {
 	if out.kind != s.Type || out.flags != s.Flags {
 		return *at, unsupported(o.name, "the section '%s', which is something else in another input", s.Name)
 	}
-	if s.Type != typeShared || owner == noSection { // a kernel's is aligned as its variables are
+	if s.Type != typeShared || owner == noSection || l.options.Relocatable { // a kernel's is aligned as its variables are
 		out.align = max(out.align, s.Align)
 	}
 	*at = placement{section: id, offset: alignUp(out.size, s.Align), done: true}
@@ -191,9 +191,12 @@ func classOf(s *section) int {
 	return 12 // without bytes
 }
 
-// fileType is the type of a section in an executable.
-func fileType(t elf64.SectionType) elf64.SectionType {
+// fileType is the type of a section in the file: in executables there are none
+// for the kinds of variables.
+func (l *linker) fileType(t elf64.SectionType) elf64.SectionType {
 	switch {
+	case l.options.Relocatable:
+		return t
 	case occupiesOnly(t):
 		return typeNoBits
 	case t == typeInit || isConstant(t):

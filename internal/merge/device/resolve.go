@@ -231,7 +231,11 @@ func (l *linker) referToVariable(o *object, y *elf64.Symbol, old symbolID) symbo
 	if old != noSymbol {
 		return old
 	}
-	id := l.newSymbol(symbol{name: y.Name, binding: elf64.Global, kind: y.Type, other: y.Other, section: noSection,
+	binding := elf64.Global
+	if l.options.Relocatable {
+		binding = y.Binding
+	}
+	id := l.newSymbol(symbol{name: y.Name, binding: binding, kind: y.Type, other: y.Other, section: noSection,
 		value: y.Value, size: y.Size, global: true, hidden: y.Name == bankSize, from: o.name})
 	l.byName[y.Name] = id
 	if y.Other == otherShared {
@@ -277,7 +281,7 @@ func (l *linker) defineVariable(o *object, y *elf64.Symbol, old symbolID) (symbo
 // newVariable adds a variable where it belongs. Local shared variables and
 // what is hidden are in no table.
 func (l *linker) newVariable(y symbol) symbolID {
-	if y.binding == elf64.Global || y.other != otherHidden && y.other != otherShared {
+	if y.binding == elf64.Global || y.other != otherHidden && y.other != otherShared || l.options.Relocatable {
 		return l.newDefined(y)
 	}
 	y.hidden = true

@@ -1,0 +1,115 @@
+package device
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+
+	"github.com/warpld/warpld/internal/object/elf64"
+)
+
+// The result of -r is an input of a later link, which has to come to what a link
+// of our inputs would have come to. So nothing is removed or placed, every
+// relocation stays, and rows keep the order of the inputs: the later link
+// reverses them. nvlink is no model here: it applies relocations on shared
+// memory and constants before their addresses are known.
+
+// finishRelocatable turns what was brought in into an input of a later link.
+func (l *linker) finishRelocatable() ([]byte, error) {
+	l.newGeneratedSections()
+	for i := range l.sections {
+		s := &l.sections[i]
+		slices.Reverse(s.attributes.rows) // the file reverses them again
+		if s.kind == typeShared && s.size == 0 {
+			s.dropped = true
+			l.symbols[s.symbol].dead = true
+		}
+	}
+	for id := range l.symbols {
+		y := &l.symbols[id]
+		if f := y.function; f != nil {
+			slices.Reverse(f.calls)
+			slices.Reverse(f.indirect)
+			slices.Reverse(f.potential)
+		}
+		if y.weak {
+			y.binding = elf64.Weak
+		}
+		if y.isShared() && y.defined() {
+			y.value = y.align // until it is placed
+		}
+	}
+	view{l, func(s *section) *attributeList { return &s.attributes }}.dropResolvedExternals()
+	for _, pass := range []func() error{l.keepRelocations, l.agreeOnFeatures} {
+		if err := pass(); err != nil {
+			return nil, err
+		}
+	}
+	return l.write()
+}
+
+// keepRelocations leaves the relocations to the later link.
+func (l *linker) keepRelocations() error {
+	for i := range l.sections {
+		id := sectionID(i)
+		if kind := l.sections[id].kind; kind != typeRel && kind != typeRela {
+			continue
+		}
+		rows, owner := l.sections[id].relocations, l.sections[id].owner
+		l.setRelocations(id, nil)
+		for _, r := range rows {
+			target, y := &l.sections[owner], &l.symbols[r.symbol]
+			debug := isDebug(target.name)
+			switch {
+			case y.hidden || !debug && r.base != 0:
+				return unsupported("", "the relocation %d in '%s' on '%s' with -r", r.kind, target.name, y.name)
+			case debug && r.lost && target.name != ".debug_info":
+			case r.rel && r.base != 0:
+				l.addAddend(owner, r)
+			default:
+				r.addend += int64(r.base)
+				l.setRelocations(id, append(l.sections[id].relocations, r))
+			}
+		}
+	}
+	return nil
+}
+
+func (l *linker) setRelocations(id sectionID, rows []relocation) {
+	s := &l.sections[id]
+	s.relocations, s.size, s.dropped = rows, uint64(len(rows))*s.entry, len(rows) == 0
+}
+
+// addAddend makes a row that has its addend in the field one that has it in the
+// row: what is in the field, nvlink does not see in debug information.
+func (l *linker) addAddend(target sectionID, r relocation) {
+	field := l.sections[target].wordAt(r.offset, r.kind)
+	r.addend, r.base, r.rel = int64(r.base+field), 0, false
+	id := l.findOrNew(section{name: ".rela" + l.sections[target].name, kind: typeRela, flags: flagOwned, align: 8, entry: relaSize, owner: target}, false)
+	l.setRelocations(id, append(l.sections[id].relocations, r))
+}
+
+// wordAt reads the field of a relocation in data. mergeRows has checked that it
+// is there, in one of the pieces.
+func (s *section) wordAt(offset uint64, kind relocationKind) uint64 {
+	at, found := slices.BinarySearchFunc(s.pieces, offset, func(p piece, offset uint64) int { return cmp.Compare(p.offset, offset) })
+	if !found {
+		at--
+	}
+	b := s.pieces[at].data[offset-s.pieces[at].offset:]
+	if kind == reloc32 {
+		return uint64(le.Uint32(b))
+	}
+	return le.Uint64(b)
+}
+
+// agreeOnFeatures refuses inputs with different features: a later link has to know
+// which of them are of code that remains.
+func (l *linker) agreeOnFeatures() error {
+	for _, f := range l.features {
+		if !bytes.Equal(f.bits, l.features[0].bits) {
+			return unsupported("", "with -r, how to join code with different features")
+		}
+	}
+	return nil
+}

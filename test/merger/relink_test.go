@@ -1,0 +1,155 @@
+//go:build realtools
+
+package merger
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/warpld/warpld/internal/merge/device"
+	"github.com/warpld/warpld/internal/object/cubin"
+	"github.com/warpld/warpld/internal/object/elf64"
+)
+
+// TestRelink links a part of a program with -r, and the result with the rest: it must
+// come to what nvlink makes of the whole, whoever does the second link. The order
+// of sections, symbols and rows may be another.
+func TestRelink(t *testing.T) {
+	forEachSetting(t, func(t *testing.T, s setting) {
+		all := names(t)
+		built := s.buildAll(t, all)
+		r := rand.New(rand.NewPCG(13, uint64(number(t, "WARPLD_TEST_MERGER_SEED", 13))))
+		list := append(singles(t), programs()...)
+		for range number(t, "WARPLD_TEST_MERGER_RANDOM", randomLinks) {
+			list = append(list, randomProgram(t, r, all, built))
+		}
+		for _, p := range list {
+			from := r.IntN(len(p.names))
+			to := from + 1 + r.IntN(len(p.names)-from)
+			t.Run(fmt.Sprintf("%s/%d-%d", p, from, to), func(t *testing.T) { s.relink(t, p, built, from, to) })
+		}
+	})
+}
+
+// relink makes one file of some of a program's, and compares.
+func (s setting) relink(t *testing.T, p program, built map[string]string, from, to int) {
+	want := s.nvlink(t, p, built)
+	if want.Exit != 0 {
+		counted.add(s, "-r: refused by nvlink")
+		return
+	}
+	part := s.ownWith(t, program{names: p.names[from:to]}, built, func(o *device.Options) { o.Relocatable = true })
+	if part.reason != "" {
+		counted.add(s, "-r: left to nvlink: "+part.reason)
+		return
+	}
+	if part.Exit != 0 {
+		t.Fatalf("the link with -r fails: %s", part.Stderr)
+	}
+	path := filepath.Join(t.TempDir(), "part.cubin")
+	if err := os.WriteFile(path, part.Files["out"], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	joined := map[string]string{"part": path}
+	for _, name := range p.names {
+		joined[name] = built[name]
+	}
+	again := program{names: slices.Replace(slices.Clone(p.names), from, to, "part")}
+	ours := s.own(t, again, joined)
+	if ours.reason != "" {
+		counted.add(s, "-r: left to nvlink: "+ours.reason)
+		return
+	}
+	for who, got := range map[string][]byte{"nvlink": s.nvlink(t, again, joined).Files["out"], "warpld": ours.Files["out"]} {
+		if diff := cmp.Diff(contents(t, want.Files["out"]), contents(t, got)); diff != "" {
+			counted.add(s, "-r: different")
+			t.Errorf("linked again by %s (-direct +again):\n%s", who, diff)
+			return
+		}
+	}
+	counted.add(s, "-r: link of it is the direct link")
+}
+
+// contents are all that an executable holds, in an order that does not depend on
+// that of its tables.
+func contents(t *testing.T, data []byte) []string {
+	t.Helper()
+	f, err := cubin.Parse(data)
+	if err != nil {
+		t.Fatalf("a result that cannot be read: %v", err)
+	}
+	table, err := f.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var symbols []elf64.Symbol
+	var list []string
+	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
+	for _, y := range table.All() {
+		symbols = append(symbols, y)
+		if y.Type != elf64.SectionSymbol {
+			add("symbol %s type %d other %#x in %s at %d: %d", y.Name, y.Type, y.Other, f.Sections[y.Section].Name, y.Value, y.Size)
+		}
+	}
+	name := func(index uint32) string { return symbols[index].Name }
+	for i := range f.Sections {
+		s := &f.Sections[i]
+		body, err := f.Data(s, 1<<30)
+		switch {
+		case err != nil && s.Type != 8:
+			t.Fatal(err)
+		case slices.Contains([]string{"", ".shstrtab", ".strtab", ".symtab", ".note.nv.tkinfo"}, s.Name):
+		case s.Type == 4 || s.Type == 9:
+			for ; len(body) > 0; body = body[s.EntSize:] {
+				add("%s: %x %s %x", s.Name, body[:12], name(binary.LittleEndian.Uint32(body[12:])), body[16:s.EntSize])
+			}
+		case strings.HasPrefix(s.Name, ".nv.info"):
+			for _, row := range attributeRows(body) {
+				add("%s: %s", s.Name, describe(row, name))
+			}
+		case s.Name == ".nv.callgraph" || s.Name == ".nv.prototype":
+			add("%s: %d bytes", s.Name, len(body))
+		default:
+			add("section %s flags %#x align %d: %d bytes %x", s.Name, s.Flags, s.Align, s.Size, body)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// attributeRows splits attributes.
+func attributeRows(b []byte) (rows [][]byte) {
+	for len(b) >= 4 {
+		size := 4
+		if b[0] == 4 {
+			size += int(binary.LittleEndian.Uint16(b[2:]))
+		}
+		rows, b = append(rows, b[:size]), b[size:]
+	}
+	return rows
+}
+
+// describe shows an attribute with the names of symbols.
+func describe(row []byte, name func(uint32) string) string {
+	le := binary.LittleEndian
+	switch row[1] {
+	case 0x0a, 0x11, 0x12, 0x2f:
+		return fmt.Sprintf("%x %s %x", row[:4], name(le.Uint32(row[4:])), row[8:])
+	case 0x0f:
+		var externals []string
+		for at := 4; at < len(row); at += 4 {
+			externals = append(externals, name(le.Uint32(row[at:])))
+		}
+		slices.Sort(externals)
+		return fmt.Sprintf("%x %s", row[:4], externals)
+	}
+	return fmt.Sprintf("%x", row)
+}
