@@ -3,14 +3,9 @@
 package reapi
 
 import (
-	"context"
 	"fmt"
-	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"sync"
 	"testing"
 	"time"
 
@@ -18,70 +13,6 @@ import (
 	"github.com/warpld/warpld/internal/action/local"
 	"github.com/warpld/warpld/internal/action/remote"
 )
-
-// TestSoak runs actions through a cluster whose parts are killed and started again at
-// random: every result must be right. WARPLD_TEST_SOAK is how many; there are few
-// by default.
-func TestSoak(t *testing.T) {
-	actions := 40
-	if text := os.Getenv("WARPLD_TEST_SOAK"); text != "" {
-		var err error
-		if actions, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s := start(t, "")
-	ctx, end := context.WithCancel(t.Context())
-	var monkey sync.WaitGroup
-	monkey.Go(func() { s.harass(ctx) })
-	defer monkey.Wait()
-	defer end()
-	there, told := 0, 0
-	for first := 0; first < actions; first += 4 { // as a link does: some at once, then a new client
-		c := dial(t, s.address(), true)
-		var link sync.WaitGroup
-		var mu sync.Mutex
-		for i := first; i < min(first+4, actions); i++ {
-			link.Go(func() {
-				r := c.must(t, script(t, fmt.Sprintf("sleep 0.2; echo -n %d >out", i)), fmt.Sprint(i))
-				mu.Lock()
-				defer mu.Unlock()
-				if r.Where != "" {
-					there++
-				}
-			})
-		}
-		link.Wait()
-		c.close()
-		told += len(c.notes)
-		if len(c.notes) > 1 {
-			t.Errorf("more than one message: %q", c.notes)
-		}
-	}
-	t.Logf("%d of %d actions were done by the cluster; %d of %d links told of a fault", there, actions, told, (actions+3)/4)
-	if there == 0 {
-		t.Error("the cluster did nothing")
-	}
-}
-
-// harass kills a part and starts it again, over and over.
-func (c *cluster) harass(ctx context.Context) {
-	parts := []string{"worker1", "worker2", "scheduler", "storage"}
-	for ctx.Err() == nil {
-		part := parts[rand.N(len(parts))]
-		c.do("kill", part)
-		pause(ctx, rand.N(500*time.Millisecond))
-		c.do("revive", part)
-		pause(ctx, 500*time.Millisecond+rand.N(time.Second))
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
-}
 
 // TestOverhead measures what an execution costs beside the tool's own time, with the
 // tool on the machines. It fails only if that is out of all proportion, because
