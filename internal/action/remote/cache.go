@@ -68,13 +68,16 @@ func (c *Client) find(ctx context.Context, a *action.Action, key action.Digest) 
 
 // lookUp asks the server for a result and fetches it.
 // GetActionResultRequest: instance_name = 1, action_digest = 2,
-// inline_stdout = 3, inline_stderr = 4.
+// inline_stdout = 3, inline_stderr = 4, inline_output_files = 5.
 func (c *Client) lookUp(ctx context.Context, a *action.Action, key action.Digest) (*action.Result, error) {
 	var request writer
 	request.text(1, c.instance)
 	request.bytes(2, encodeDigest(key))
 	request.number(3, 1)
 	request.number(4, 1)
+	for _, name := range a.Outputs {
+		request.text(5, name)
+	}
 	short, cancel := context.WithTimeout(ctx, c.patience)
 	defer cancel()
 	reply, err := c.call(short, serviceActionCache+"GetActionResult", request)
@@ -104,7 +107,7 @@ func (c *Client) store(ctx context.Context, e *action.Encoding, result *action.R
 			return err
 		}
 		blobs = append(blobs, action.Blob{Digest: digest, Content: content})
-		files = append(files, outputFile{name, digest})
+		files = append(files, outputFile{path: name, digest: digest})
 	}
 	for _, text := range [][]byte{result.Stdout, result.Stderr} {
 		blobs = append(blobs, action.Blob{Digest: action.DigestOf(text), Content: action.Bytes(text)})

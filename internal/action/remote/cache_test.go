@@ -150,9 +150,10 @@ func TestLies(t *testing.T) {
 		"printed a lot": {func(s *server, r *repb.ActionResult) {
 			r.StderrDigest = &repb.Digest{Hash: strings.Repeat("a", 64), SizeBytes: 1 << 40}
 		}, "printed 1099511627776 bytes"},
-		"a failure":       {func(s *server, r *repb.ActionResult) { r.ExitCode = 255 }, ""},
-		"blob gone":       {func(s *server, r *repb.ActionResult) { clear(s.blobs) }, ""},
-		"one file, lying": {func(s *server, r *repb.ActionResult) { s.lie = flipSmall }, "has other bytes"},
+		"other contents came along": {func(s *server, r *repb.ActionResult) { r.OutputFiles[1].Contents = []byte("[]") }, "has other bytes"},
+		"a failure":                 {func(s *server, r *repb.ActionResult) { r.ExitCode = 255 }, ""},
+		"blob gone":                 {func(s *server, r *repb.ActionResult) { clear(s.blobs) }, ""},
+		"one file, lying":           {func(s *server, r *repb.ActionResult) { s.lie = flipSmall }, "has other bytes"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -273,7 +274,7 @@ func TestAnswersThatAreNotProtobuf(t *testing.T) {
 
 func FuzzMessages(f *testing.F) {
 	f.Add([]byte{})
-	f.Add(encodeResult([]outputFile{{"a", action.DigestOf(nil)}}, &action.Result{Stdout: []byte("x")}))
+	f.Add(encodeResult([]outputFile{{path: "a", digest: action.DigestOf(nil)}}, &action.Result{Stdout: []byte("x")}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if r, err := parseActionResult(b); err == nil {
 			r.check(sample())
@@ -285,4 +286,16 @@ func FuzzMessages(f *testing.F) {
 		parseMissing(b)
 		parseBatchUpdate(b)
 	})
+}
+
+// TestContentsThatComeAlong: what the result brings is not asked for again.
+func TestContentsThatComeAlong(t *testing.T) {
+	s := newServer(t)
+	r := good(t, s)
+	for _, f := range r.OutputFiles {
+		f.Contents, _ = s.blob(f.Digest)
+	}
+	if r := check(t, dial(t, s, nil).Cache(&here{})); !r.Cached || s.count("Read") > 0 {
+		t.Errorf("cached %v, %d reads", r.Cached, s.count("Read"))
+	}
 }

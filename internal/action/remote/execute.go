@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/warpld/warpld/internal/action"
+	"golang.org/x/sync/errgroup"
 )
 
 // Machines says what is known of those that run actions for the server.
@@ -229,18 +231,31 @@ func (e *executor) execute(ctx context.Context, a *action.Action, encoding *acti
 	}
 }
 
-// provide gives the server what it lacks of an action.
+// provide gives the server what it lacks of an action. It is asked only for what is
+// large: asking for a small blob takes as long as sending it.
 func (e *executor) provide(ctx context.Context, encoding *action.Encoding) error {
-	missing, err := e.findMissing(ctx, append(encoding.Messages[:len(encoding.Messages):len(encoding.Messages)], encoding.Files...))
-	if err != nil {
-		return err
+	small, large := blobSet{}, []action.Blob(nil)
+	for _, b := range slices.Concat(encoding.Messages, encoding.Files) {
+		switch {
+		case b.Size > askFrom:
+			large = append(large, b)
+		case b.Size > 0 && !e.present.has(b.Digest):
+			small[b.Digest] = b.Content
+		}
 	}
-	start := time.Now()
-	if err := e.send(ctx, missing); err != nil {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return e.send(ctx, small) })
+	group.Go(func() error {
+		missing, err := e.findMissing(ctx, large)
+		if err != nil {
+			return err
+		}
+		start := time.Now()
+		err = e.send(ctx, missing)
+		e.sent(missing.size(), time.Since(start))
 		return err
-	}
-	e.sent(missing.size(), time.Since(start))
-	return nil
+	})
+	return group.Wait()
 }
 
 const (

@@ -56,10 +56,11 @@ type actionResult struct {
 	spent time.Duration
 }
 
-// An outputFile: path = 1, digest = 2.
+// An outputFile: path = 1, digest = 2, contents = 5.
 type outputFile struct {
 	path   string
 	digest action.Digest
+	raw    []byte // its contents, if they came along
 }
 
 // A stream is what a tool printed: here, or to be fetched.
@@ -113,6 +114,8 @@ func parseOutputFile(b []byte) (file outputFile, err error) {
 			file.path = string(f.bytes)
 		case 2:
 			digest = f.bytes
+		case 5:
+			file.raw = f.bytes
 		}
 		return nil
 	})

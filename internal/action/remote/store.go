@@ -30,6 +30,7 @@ const (
 	batchTotal = 2 << 20
 	chunkSize  = 256 << 10 // of larger blobs
 	mostAsked  = 10000     // digests in one question
+	askFrom    = 32 << 10  // smaller blobs are sent without a question
 	transfers  = 8         // at once
 	// slowest is the transfer rate, in bytes a second, below which a server is of
 	// no use.
@@ -257,13 +258,20 @@ func (w *writeRequests) Read(p []byte) (int, error) {
 	return w.ready.Read(p)
 }
 
-// download fetches a blob into a fresh file and checks every byte of it.
-func (c *Client) download(ctx context.Context, digest action.Digest, path string) error {
+// download fetches an output into a fresh file, unless it came along with the result,
+// and checks every byte of it.
+func (c *Client) download(ctx context.Context, output outputFile, path string) error {
+	if len(output.raw) > 0 {
+		if action.DigestOf(output.raw) != output.digest {
+			return fmt.Errorf("%w: blob %s has other bytes", errRefused, output.digest)
+		}
+		return os.WriteFile(path, output.raw, 0o600)
+	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	err = c.fetch(ctx, digest, f)
+	err = c.fetch(ctx, output.digest, f)
 	if closeErr := f.Close(); err == nil {
 		err = closeErr
 	}

@@ -78,7 +78,7 @@ func (c *Client) take(ctx context.Context, a *action.Action, r *actionResult) (_
 		if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
 			return nil, err
 		}
-		group.Go(func() error { return c.download(ctx, f.digest, at) })
+		group.Go(func() error { return c.download(ctx, f, at) })
 		result.Outputs[f.path] = action.AtPath(filepath.Join(place, filepath.FromSlash(f.path)))
 	}
 	group.Go(func() (err error) { result.Stdout, err = c.printed(ctx, r.stdout); return err })
