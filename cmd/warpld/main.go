@@ -1,7 +1,7 @@
 // Warpld links device code: see README.md.
 //
 // Started as nvlink, or with arguments that look like nvlink's, it links; also as the
-// program that clang calls for that.
+// programs that clang and rustc call for that.
 // Otherwise the first argument is a command of its own.
 package main
 
@@ -48,8 +48,8 @@ func run(ctx context.Context) int {
 		Terminal: term.IsTerminal(int(os.Stderr.Fd())),
 	}
 	args := os.Args[1:]
-	if filepath.Base(os.Args[0]) == options.ClangName {
-		return link.RunForClang(ctx, caller, args)
+	if translate := options.StandIn(filepath.Base(os.Args[0])); translate != nil {
+		return link.RunAs(ctx, caller, translate, args)
 	}
 	asNvlink := filepath.Base(os.Args[0]) == "nvlink"
 	if !asNvlink && (len(args) == 0 || command.Known(args[0])) {

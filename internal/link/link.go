@@ -77,9 +77,9 @@ func Run(ctx context.Context, c Caller, args []string) int {
 	return l.log.ExitCode()
 }
 
-// RunForClang links as the program that clang calls for it.
-func RunForClang(ctx context.Context, c Caller, args []string) int {
-	translated, err := options.FromClang(args)
+// RunAs links in the place of another linker, whose command lines translate reads.
+func RunAs(ctx context.Context, c Caller, translate options.Translation, args []string) int {
+	translated, err := translate(args)
 	if err == nil {
 		return Run(ctx, c, translated)
 	}

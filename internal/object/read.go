@@ -142,6 +142,8 @@ func (rd *reader) object(in *input, device bool) error {
 		rd.ignore(in, LTOIR, "it is LTO-IR, but not called .ltoir")
 	case bitcode.IsBitcode(in.head) && rd.lto:
 		return rd.bitcodeObject(in)
+	case in.origin.Member == "lib.rmeta":
+		rd.expect(in, Unknown, "it is what rustc tells itself about a library")
 	default:
 		rd.ignore(in, Unknown, "it is neither an object nor an archive")
 	}

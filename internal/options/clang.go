@@ -7,9 +7,18 @@ import (
 	"github.com/warpld/warpld/internal/message"
 )
 
-// ClangName is the program that clang calls to link device code. It is LLVM's, but
+// A Translation makes nvlink's command line of another linker's.
+type Translation func(args []string) ([]string, error)
+
+// StandIn is the translation for a linker in whose place warpld can be started, by its
+// name; nil: it is none.
+func StandIn(name string) Translation {
+	return map[string]Translation{clangName: FromClang, rustName: FromRust}[name]
+}
+
+// clangName is the program that clang calls to link device code. It is LLVM's, but
 // clang takes any of that name.
-const ClangName = "clang-nvlink-wrapper"
+const clangName = "clang-nvlink-wrapper"
 
 // FromClang makes nvlink's command line of that program's. What it is called with for
 // LLVM's sake either has its place here or is decided by the bitcode itself.
@@ -75,6 +84,6 @@ func pluginOption(option string) (translated []string, known bool) {
 }
 
 func clangUsage(what string) error {
-	return &message.Message{Severity: message.Fatal, ID: "clang-option", Text: fmt.Sprintf("warpld in the place of %s does not take '%s'", ClangName, what),
-		Hint: "without warpld in COMPILER_PATH clang takes its own " + ClangName}
+	return &message.Message{Severity: message.Fatal, ID: "clang-option", Text: fmt.Sprintf("warpld in the place of %s does not take '%s'", clangName, what),
+		Hint: "without warpld in COMPILER_PATH clang takes its own " + clangName}
 }
