@@ -46,6 +46,7 @@ func run(ctx context.Context) int {
 		Stderr:   os.Stderr,
 		Env:      os.Getenv,
 		Terminal: term.IsTerminal(int(os.Stderr.Fd())),
+		Width:    terminalWidth,
 	}
 	args := os.Args[1:]
 	if translate := options.StandIn(filepath.Base(os.Args[0])); translate != nil {
@@ -56,6 +57,14 @@ func run(ctx context.Context) int {
 		return command.Run(ctx, caller, args)
 	}
 	return link.Run(ctx, caller, args)
+}
+
+// terminalWidth is how many columns the terminal has that messages go to.
+func terminalWidth() int {
+	if width, _, err := term.GetSize(int(os.Stderr.Fd())); err == nil && width > 0 {
+		return width
+	}
+	return 80
 }
 
 // self is our executable, by which we start ourselves again as a worker.

@@ -49,7 +49,11 @@ func (l *linker) open(ctx context.Context, r *local.Runner) (*workshop, func(), 
 	s, err := l.remote(ctx, machine{digest, r.Dir, w.jobs})
 	w.limited, w.runner, w.inFlight = limited, cached(s.front(limited)), l.inFlight(w.jobs)
 	w.remember = func(next action.Runner) action.Runner { return cached(s.cache(next)) }
+	if err == nil {
+		l.startProgress(w, c)
+	}
 	return w, func() {
+		l.status.Close()
 		s.close()
 		limited.Close()
 		if c != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/warpld/warpld/internal/object"
 	"github.com/warpld/warpld/internal/options"
 	"github.com/warpld/warpld/internal/plan"
+	"github.com/warpld/warpld/internal/progress"
 	"github.com/warpld/warpld/internal/record"
 	"github.com/warpld/warpld/internal/symbols"
 	"github.com/warpld/warpld/internal/toolkit"
@@ -29,6 +30,7 @@ type Caller struct {
 	Env            func(string) string
 	// Terminal says that Stderr is read by a person.
 	Terminal bool
+	Width    func() int // of that terminal
 	// Recorded is what the result has to say of the command line, if not what that is
 	// now.
 	Recorded string
@@ -38,6 +40,7 @@ type Caller struct {
 type linker struct {
 	Caller
 	log     *message.Log
+	status  *progress.Display
 	options *options.Options
 	toolkit *toolkit.Toolkit
 	objects []*object.Object
@@ -60,7 +63,9 @@ type linker struct {
 
 // Run links as nvlink with these arguments would, and gives the exit code.
 func Run(ctx context.Context, c Caller, args []string) int {
-	l := &linker{Caller: c, log: message.NewLog(c.Stderr, message.Style{Terminal: c.Terminal}), record: record.Record{Started: time.Now()}}
+	status := &progress.Display{Out: c.Stderr, Width: c.Width}
+	c.Stdout, c.Stderr = status.Over(c.Stdout), status
+	l := &linker{Caller: c, status: status, log: message.NewLog(c.Stderr, message.Style{Terminal: c.Terminal}), record: record.Record{Started: time.Now()}}
 	var err error
 	if l.options, err = options.Parse(args, c.Env("WARPLD_FLAGS"), os.ReadFile, l.hold); err == nil {
 		l.log.SetPolicy(policy(l.options))

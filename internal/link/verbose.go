@@ -40,17 +40,13 @@ type watched struct {
 	l *linker
 }
 
-func (l *linker) watch(r action.Runner) action.Runner {
-	if !l.options.Own.Verbose && !l.recorded() {
-		return r
-	}
-	return watched{r, l}
-}
+func (l *linker) watch(r action.Runner) action.Runner { return watched{r, l} }
 
 func (w watched) Run(ctx context.Context, a *action.Action) (*action.Result, error) {
 	w.l.say("%s: %s %s", a.Label, a.Tool.Path, strings.Join(a.Args, " "))
-	start := time.Now()
+	start, running := time.Now(), w.l.status.Begin(a.Label)
 	result, err := w.Runner.Run(ctx, a)
+	w.l.status.End(running, sourceOf(result, err))
 	w.l.noteAction(a, start, result, err)
 	switch {
 	case err != nil:

@@ -222,6 +222,10 @@ var table = []row{
 	{long: "warpld-print-removed", short: "warpld-print-removed", group: own, field: func(o *Options) any { return &o.Own.PrintRemoved },
 		help: "Print which kernels, variables and functions of the inputs are not in the output, and why. To know the symbols of LTO-IR " +
 			"each module is compiled once more by itself; the cache keeps that."},
+	{long: "warpld-progress", short: "warpld-progress", group: own, field: func(o *Options) any { return &o.Own.Progress }, value: "auto|off|plain|json",
+		allowed: []string{"auto", "off", "plain", "json"}, initial: "auto",
+		help: "How links that take more than a second show how far they are: 'auto' by a line on the terminal, and not at all if there is none; " +
+			"'plain' by lines of text, 'json' by events, both on the error stream."},
 	{long: "warpld-record", short: "warpld-record", group: own, field: func(o *Options) any { return &o.Own.Record }, value: "file or folder",
 		help: "Write what went in, what was decided and why, what was run and what came out, as JSON. " +
 			"In a folder that exists, each link gets a file of its own. 'warpld explain' and 'warpld diff' read it."},

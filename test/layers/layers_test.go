@@ -39,6 +39,7 @@ var layers = []layer{
 	{packages: "internal/symbols", ours: []string{"internal/record", "internal/glob"}, never: doesNothing},
 	{packages: "internal/record", ours: []string{"internal/glob", "internal/message"}, never: doesNothing},
 	{packages: "internal/reproduce", ours: []string{"internal/message"}},
+	{packages: "internal/progress", never: doesNothing},
 	{packages: "internal/version"},
 	{packages: "internal/toolkit", ours: []string{"internal/message"}},
 }

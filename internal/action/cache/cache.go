@@ -126,9 +126,9 @@ func (r *runner) Run(ctx context.Context, a *action.Action) (*action.Result, err
 	if err != nil {
 		return nil, err
 	}
-	result, err := r.cache.get(key, a, r.keep())
+	result, took, err := r.cache.get(key, a, r.keep())
 	if err == nil {
-		r.cache.remember(a, key, digests, true)
+		r.cache.remember(a, key, digests, true, took)
 		return result, nil
 	}
 	if !errors.Is(err, os.ErrNotExist) {
@@ -139,8 +139,8 @@ func (r *runner) Run(ctx context.Context, a *action.Action) (*action.Result, err
 		return nil, err
 	}
 	defer unlock()
-	if result, err = r.cache.get(key, a, r.keep()); err == nil { // somebody has made it meanwhile
-		r.cache.remember(a, key, digests, true)
+	if result, took, err = r.cache.get(key, a, r.keep()); err == nil { // somebody has made it meanwhile
+		r.cache.remember(a, key, digests, true, took)
 		return result, nil
 	}
 	if result, err = r.next.Run(ctx, a); err != nil {
@@ -150,7 +150,7 @@ func (r *runner) Run(ctx context.Context, a *action.Action) (*action.Result, err
 	// memory; only success is for good.
 	if result.OK() {
 		r.cache.failed(r.cache.put(key, result))
-		r.cache.remember(a, key, digests, false)
+		r.cache.remember(a, key, digests, false, result.Usage.Wall)
 	}
 	return result, nil
 }
@@ -166,36 +166,37 @@ func (c *Cache) path(kind, hash string) string {
 	return filepath.Join(c.dir, kind, hash[:2], hash)
 }
 
-// get looks a result up and puts its outputs into dir.
-func (c *Cache) get(key action.Digest, a *action.Action, dir string) (*action.Result, error) {
+// get looks a result up and puts its outputs into dir. It also tells how long the run
+// took that made it.
+func (c *Cache) get(key action.Digest, a *action.Action, dir string) (*action.Result, time.Duration, error) {
 	start := time.Now()
 	path := c.path("results", key.Hash)
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	var rec record
 	if err := json.Unmarshal(text, &rec); err != nil {
 		os.Remove(path)
-		return nil, fmt.Errorf("cache: result %s: %w", key.Hash, err)
+		return nil, 0, fmt.Errorf("cache: result %s: %w", key.Hash, err)
 	}
 	result := &action.Result{Stdout: rec.Stdout, Stderr: rec.Stderr, Cached: true, Outputs: map[string]action.Content{}}
 	for _, name := range a.Outputs {
 		digest, ok := rec.Outputs[name]
 		if !ok {
 			os.Remove(path)
-			return nil, fmt.Errorf("cache: result %s has no %s", key.Hash, name)
+			return nil, 0, fmt.Errorf("cache: result %s has no %s", key.Hash, name)
 		}
 		content, err := c.take(digest, filepath.Join(dir, name))
 		if err != nil {
 			os.Remove(path)
-			return nil, err
+			return nil, 0, err
 		}
 		result.Outputs[name] = content
 	}
 	used(path)
 	result.Usage = action.Usage{Start: start, Wall: time.Since(start)}
-	return result, nil
+	return result, rec.Usage.Wall, nil
 }
 
 // inMemory is the size up to which a blob is read instead of copied into a file: a
