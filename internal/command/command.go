@@ -11,6 +11,7 @@ import (
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/options"
 	"github.com/warpld/warpld/internal/toolkit"
+	"github.com/warpld/warpld/internal/version"
 )
 
 // A command is one of warpld's own.
@@ -27,6 +28,7 @@ func init() {
 	commands = []command{
 		{"cache", "cache [show|verify|prune [MB]|why OUTPUT]", "look at the cache, check it, make room, or ask why a link was not found in it", manageCache},
 		{"compare", "compare FILE.tar.zst|ARGUMENTS...", "run a link with nvlink and with warpld, and show what is different", compareLinks},
+		{"completion", "completion bash|zsh|fish", "print a script that lets the shell complete warpld's command lines", completion},
 		{"diff", "diff RECORD RECORD", "show what changed between two links that wrote --warpld-record", diffRecords},
 		{"distribute", "distribute [--warpld-...] JOBS.json", "compile for ThinLTO as LLVM's linkers ask for it", link.Distribute},
 		{"explain", "explain [--removed|--why-live=SYMBOL|--map] RECORD", "say what a link did and why, from what --warpld-record wrote", explainRecord},
@@ -37,6 +39,7 @@ func init() {
 		{"run", "run [--cuda=DIR] -- COMMAND...", "run a build in which nvcc links with warpld", runBuild},
 		{"shim", "shim [--cuda=DIR] DIR", "make a directory whose nvcc links with warpld", makeShim},
 		{"toolkit", "toolkit [--cuda=DIR]", "show which CUDA toolkit is used and where it was sought", showToolkit},
+		{"version", "version", "show which warpld this is", showVersion},
 	}
 }
 
@@ -85,6 +88,27 @@ func usage(name string) error {
 
 func man(_ context.Context, c link.Caller, _ []string) error {
 	_, err := io.WriteString(c.Stdout, options.ManPage())
+	return err
+}
+
+func completion(_ context.Context, c link.Caller, args []string) error {
+	if len(args) != 1 {
+		return usage("completion")
+	}
+	var list []options.Command
+	for _, cmd := range commands {
+		list = append(list, options.Command{Name: cmd.name, About: cmd.about})
+	}
+	script := options.Completion(args[0], list)
+	if script == "" {
+		return usage("completion")
+	}
+	_, err := io.WriteString(c.Stdout, script)
+	return err
+}
+
+func showVersion(_ context.Context, c link.Caller, _ []string) error {
+	_, err := fmt.Fprintln(c.Stdout, version.Full())
 	return err
 }
 

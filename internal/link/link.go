@@ -20,6 +20,7 @@ import (
 	"github.com/warpld/warpld/internal/record"
 	"github.com/warpld/warpld/internal/symbols"
 	"github.com/warpld/warpld/internal/toolkit"
+	"github.com/warpld/warpld/internal/version"
 )
 
 // A Caller is the world that a link is started in.
@@ -97,6 +98,10 @@ func RunAs(ctx context.Context, c Caller, translate options.Translation, args []
 func (l *linker) link(ctx context.Context) (err error) {
 	if l.options.Help {
 		_, err = io.WriteString(l.Stdout, options.Help(filepath.Base(l.Origin)))
+		return err
+	}
+	if l.options.Own.Version {
+		_, err = fmt.Fprintln(l.Stdout, version.Full())
 		return err
 	}
 	if l.toolkit, err = l.findToolkit(); err != nil {

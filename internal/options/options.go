@@ -112,6 +112,7 @@ type Own struct {
 	ExactBytes bool   // the tool record is nvlink's too
 	Mode       string // "exact" or "fast"
 	Verbose    bool
+	Version    bool          // print warpld's
 	Progress   string        // "auto", "off", "plain" or "json"
 	Cache      string        // "on" or "off"
 	CacheLimit int           // in megabytes

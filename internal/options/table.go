@@ -270,6 +270,8 @@ var table = []row{
 		help: "Write a time line of the link that Perfetto and Chrome can show."},
 	{long: "warpld-verbose", short: "warpld-verbose", group: own, field: func(o *Options) any { return &o.Own.Verbose },
 		help: "Print what is done, and why."},
+	{long: "warpld-version", short: "warpld-version", group: own, field: func(o *Options) any { return &o.Own.Version },
+		help: "Print the version of warpld. --version prints that of the toolkit's nvlink, on which build systems rely."},
 	{long: "warpld-why-live", short: "warpld-why-live", group: own, field: func(o *Options) any { return &o.Own.WhyLive }, value: "symbol",
 		help: "Print why symbols are in the output: who uses each, and so on up to the host code or the option that names the first one. " +
 			"A symbol is given by its name, mangled or not, or by a pattern in which '*' stands for any text, as for commas."},
