@@ -36,6 +36,7 @@ func init() {
 		{"inspect", "inspect FILE...", "show what the linker sees in its inputs", inspect},
 		{"man", "man", "print the manual page, in roff", man},
 		{"replay", "replay FILE.tar.zst [-o OUTPUT] [OPTIONS...]", "run a link again that --warpld-reproduce packed", replay},
+		{"report", "report RECORD -o FILE.html", "show a link as a page, from what --warpld-record wrote", writeReport},
 		{"run", "run [--cuda=DIR] -- COMMAND...", "run a build in which nvcc links with warpld", runBuild},
 		{"shim", "shim [--cuda=DIR] DIR", "make a directory whose nvcc links with warpld", makeShim},
 		{"toolkit", "toolkit [--cuda=DIR]", "show which CUDA toolkit is used and where it was sought", showToolkit},

@@ -9,6 +9,7 @@ import (
 	"github.com/warpld/warpld/internal/link"
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/record"
+	"github.com/warpld/warpld/internal/report"
 )
 
 // explainRecord says what a link did and why, or answers one of the questions that a
@@ -56,6 +57,22 @@ func diffRecords(_ context.Context, c link.Caller, args []string) error {
 		fmt.Fprintln(c.Stdout, "nothing else is different")
 	}
 	return nil
+}
+
+// writeReport makes a page of a record.
+func writeReport(_ context.Context, c link.Caller, args []string) error {
+	if len(args) != 3 || args[1] != "-o" {
+		return usage("report")
+	}
+	r, err := readRecord(args[0])
+	if err != nil {
+		return err
+	}
+	f, err := os.Create(args[2])
+	if err != nil {
+		return err
+	}
+	return errors.Join(report.Write(f, r), f.Close())
 }
 
 func readRecord(path string) (*record.Record, error) {

@@ -33,44 +33,45 @@ func (r *Record) WriteTrace(w io.Writer) error {
 		events = append(events, event{Name: p.Name, Category: "phase", Phase: "X", Start: p.Start, Length: &p.Wall, Process: linker})
 	}
 	tracks := 0
-	for _, t := range r.tracks() {
-		if t.track > tracks {
-			tracks = t.track
+	for _, t := range r.Tracks() {
+		if t.Track > tracks {
+			tracks = t.Track
 			name := fmt.Sprintf("actions %d", tracks)
 			events = append(events, event{Name: "thread_name", Phase: "M", Process: linker, Track: tracks, Args: map[string]any{"name": name}})
 		}
-		a := t.action
+		a := t.Action
 		args := map[string]any{"tool": a.Tool, "arguments": a.Arguments, "source": a.Source, "cpu_us": a.CPU, "memory": a.Memory}
 		if a.Failure != "" {
 			args["failure"] = a.Failure
 		}
-		events = append(events, event{Name: a.Label, Category: "action", Phase: "X", Start: a.Start, Length: &a.Wall, Process: linker, Track: t.track, Args: args})
+		events = append(events, event{Name: a.Label, Category: "action", Phase: "X", Start: a.Start, Length: &a.Wall, Process: linker, Track: t.Track, Args: args})
 	}
 	return json.NewEncoder(w).Encode(map[string]any{"displayTimeUnit": "ms", "traceEvents": events})
 }
 
-type tracked struct {
-	action *Action
-	track  int
+// A Tracked is an action and the track that it is shown on.
+type Tracked struct {
+	Action *Action
+	Track  int
 }
 
-// tracks puts each action on the first track that is free when it starts, so that
+// Tracks puts each action on the first track that is free when it starts, so that
 // those on one track never overlap. Tracks count from 1.
-func (r *Record) tracks() []tracked {
-	var list []tracked
+func (r *Record) Tracks() []Tracked {
+	var list []Tracked
 	for i := range r.Actions {
-		list = append(list, tracked{action: &r.Actions[i]})
+		list = append(list, Tracked{Action: &r.Actions[i]})
 	}
-	slices.SortStableFunc(list, func(a, b tracked) int { return cmp.Compare(a.action.Start, b.action.Start) })
+	slices.SortStableFunc(list, func(a, b Tracked) int { return cmp.Compare(a.Action.Start, b.Action.Start) })
 	var free []int64 // when each track is free again
 	for i, t := range list {
-		at := slices.IndexFunc(free, func(end int64) bool { return end <= t.action.Start })
+		at := slices.IndexFunc(free, func(end int64) bool { return end <= t.Action.Start })
 		if at < 0 {
 			at = len(free)
 			free = append(free, 0)
 		}
-		free[at] = t.action.Start + t.action.Wall
-		list[i].track = at + 1
+		free[at] = t.Action.Start + t.Action.Wall
+		list[i].Track = at + 1
 	}
 	return list
 }

@@ -66,13 +66,13 @@ func TestRecord(t *testing.T) {
 // recordOf links and reads the record.
 func recordOf(t *testing.T, tk kit.Toolkit, args []string) *record.Record {
 	t.Helper()
-	return recordAt(t, tk, t.TempDir(), args)
+	return recordAt(t, tk, t.TempDir(), append([]string{"--warpld-cache=off"}, args...))
 }
 
 // recordAt does that in a folder, where the output is out.cubin.
 func recordAt(t *testing.T, tk kit.Toolkit, dir string, args []string) *record.Record {
 	t.Helper()
-	args = append([]string{"-arch=sm_80", "--warpld-cuda=" + tk.Root, "--warpld-cache=off", "--warpld-record=" + dir, "-o", filepath.Join(dir, "out.cubin")}, args...)
+	args = append([]string{"-arch=sm_80", "--warpld-cuda=" + tk.Root, "--warpld-record=" + dir, "-o", filepath.Join(dir, "out.cubin")}, args...)
 	if text, err := exec.Command(kit.Binary(t), args...).CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, text)
 	}

@@ -37,6 +37,7 @@ var layers = []layer{
 	{packages: "internal/ptx", never: doesNothing},
 	{packages: "internal/slice", ours: []string{"internal/ptx", "internal/glob", "internal/message"}, never: doesNothing},
 	{packages: "internal/symbols", ours: []string{"internal/record", "internal/glob"}, never: doesNothing},
+	{packages: "internal/report", ours: []string{"internal/record", "internal/message"}, never: doesNothing},
 	{packages: "internal/record", ours: []string{"internal/glob", "internal/message"}, never: doesNothing},
 	{packages: "internal/reproduce", ours: []string{"internal/message"}},
 	{packages: "internal/progress", never: doesNothing},
