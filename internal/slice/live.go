@@ -20,6 +20,8 @@ const (
 
 // references is what the vector of the unsliced link says of the host.
 type references struct {
+	// names and patterns, in which * is any text, of each list.
+	names    map[string]map[string]bool
 	patterns map[string][]string
 	// known: what no list names may go. Without any list everything stays.
 	known bool
@@ -28,7 +30,7 @@ type references struct {
 // readVector takes the host's references out of an option vector and gives the
 // rest, for slices. What slices cannot have is an error.
 func readVector(vector []string) (rest []string, host references, err *message.Message) {
-	host.patterns = map[string][]string{}
+	host.names, host.patterns = map[string]map[string]bool{}, map[string][]string{}
 	info := false
 	for _, option := range vector {
 		flag, value, _ := strings.Cut(option, "=")
@@ -44,8 +46,7 @@ func readVector(vector []string) (rest []string, host references, err *message.M
 			info = true
 		case strings.HasPrefix(flag, hostPrefix):
 			host.known = true
-			list := strings.TrimPrefix(flag, hostPrefix)
-			host.patterns[list] = append(host.patterns[list], strings.Split(value, ",")...)
+			host.add(strings.TrimPrefix(flag, hostPrefix), strings.Split(value, ","))
 		default:
 			rest = append(rest, option)
 		}
@@ -54,17 +55,40 @@ func readVector(vector []string) (rest []string, host references, err *message.M
 	return rest, host, nil
 }
 
+// add puts entries into a list.
+func (h *references) add(list string, entries []string) {
+	if h.names[list] == nil {
+		h.names[list] = map[string]bool{}
+	}
+	for _, entry := range entries {
+		if strings.Contains(entry, "*") {
+			h.patterns[list] = append(h.patterns[list], entry)
+		} else {
+			h.names[list][entry] = true
+		}
+	}
+}
+
 // keeps says whether the host can name a symbol.
 func (h *references) keeps(s *symbol) bool {
-	if !h.known || s.kind == ".entry" && h.patterns["ek"] == nil && h.patterns["ik"] == nil {
+	if !h.known || s.kind == ".entry" && h.names["ek"] == nil && h.names["ik"] == nil {
 		return true
 	}
-	return slices.ContainsFunc(h.patterns[listOf(s)], func(pattern string) bool { return glob.Match(pattern, s.name) })
+	list := listOf(s)
+	return h.names[list][s.name] || slices.ContainsFunc(h.patterns[list], func(pattern string) bool { return glob.Match(pattern, s.name) })
 }
 
 // listOf is the list that a symbol belongs in.
 func listOf(s *symbol) string {
-	list := map[string]string{".entry": "k", ".const": "c", ".global": "g"}[s.kind]
+	list := ""
+	switch s.kind {
+	case ".entry":
+		list = "k"
+	case ".const":
+		list = "c"
+	case ".global":
+		list = "g"
+	}
 	if s.linkage == ptx.Local {
 		return "i" + list
 	}

@@ -28,7 +28,8 @@ func document(path string) error {
 Written by `+"`go run ./test/bench/relink -render FILE`"+` from measurements on a machine with two cores, for sm_80. The linkers took turns; memory is
 summed over all processes of a link. nvlink does the same work whatever has changed, so its cold link stands for all of its links. "A library"
 is a function that kernels of many modules have inlined. "Amplifying" is a program whose kernels all call the same large functions; "thrust" is `+"`test/thrust`"+`,
-compiled as nvcc does by default, and with `+"`-no-compress`"+` as "thrust-stored".
+compiled as nvcc does by default, and with `+"`-no-compress`"+` as "thrust-stored". Its "host code" is an edit of main.cu, after which no tool may run: the benchmark
+fails if one does.
 
 ![Seconds by number of modules, both on logarithmic scales](relink.svg)
 
