@@ -361,12 +361,12 @@ func (o *object) texts() []sectionID {
 	return list
 }
 
-// allFeatures are the bits of the first byte that occur. A function may lack
-// some, and then its input does.
-const allFeatures = 0x09
+// allFeatures are the bits of the first byte that occur for an architecture. A
+// function may lack some, and then its input does.
+var allFeatures = map[int]byte{100: 0x09, 120: 0x50}
 
 // setFeatures leaves the features that all inputs have of which code remains;
-// without code there are none.
+// without code there are none, and since 13.4 all.
 func (l *linker) setFeatures() error {
 	if l.compat == noSection {
 		return nil
@@ -390,7 +390,7 @@ func (l *linker) setFeatures() error {
 		if left == 0 {
 			continue
 		}
-		if l.mirrors() && left < f.functions && f.bits[0] != allFeatures {
+		if l.mirrors() && left < f.functions && f.bits[0] != allFeatures[l.options.Arch.Number] {
 			return unsupported("", "which features remain when functions that lack some are removed")
 		}
 		for i := range bits {
@@ -400,6 +400,9 @@ func (l *linker) setFeatures() error {
 			bits[i] &= f.bits[i]
 		}
 		any = true
+	}
+	if !any && l.options.Toolkit >= toolkit134 {
+		bits[0] = allFeatures[l.options.Arch.Number]
 	}
 	rows[at].data = bits
 	return nil

@@ -1,6 +1,7 @@
 package device
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 
@@ -28,6 +29,8 @@ const (
 	typeMirrorRela   elf64.SectionType = 0x70000082
 	typeMirrorInfo   elf64.SectionType = 0x70000083
 	typeMirrorSymtab elf64.SectionType = 0x70000085
+	typeMirrorCalls  elf64.SectionType = 0x7000008a // since 13.4
+	typeMirrorProtos elf64.SectionType = 0x7000008b // since 13.4
 )
 
 // Relocations of the second program.
@@ -78,6 +81,10 @@ func knownMirror(s *elf64.Section) bool {
 		return strings.HasPrefix(s.Name, capsulePrefix+".text.") && flags == 0
 	case typeMirrorSymtab:
 		return s.Name == mirrorSymbols && flags == 0
+	case typeMirrorCalls:
+		return s.Name == mirrorPrefix+".nv.callgraph" && flags == 0
+	case typeMirrorProtos:
+		return s.Name == mirrorPrefix+".nv.prototype" && flags == 0
 	case typeMirrorInfo:
 		return strings.HasPrefix(s.Name, mirrorPrefix+".nv.info") && flags&^flagOwned == 0
 	case typeMirrorRela:
@@ -111,7 +118,25 @@ func (o *object) readMirror(options *Options) error {
 		}
 		o.twins[name] = i
 	}
-	return o.readMirrorSymbols()
+	if err := o.readMirrorSymbols(); err != nil {
+		return err
+	}
+	return o.checkMirrorCalls()
+}
+
+// checkMirrorCalls sees to it that the call graph of the second program is that of
+// the first one.
+func (o *object) checkMirrorCalls() error {
+	for i := range o.file.Sections {
+		s := &o.file.Sections[i]
+		if s.Type != typeCallGraph && s.Type != typePrototype {
+			continue
+		}
+		if twin := o.twin(s.Name); twin != nil && !bytes.Equal(o.bytes(s), o.bytes(twin)) {
+			return unsupported(o.name, "a section '%s' that is not the same as '%s'", twin.Name, s.Name)
+		}
+	}
+	return nil
 }
 
 // readMirrorSymbols reads the sizes of functions of the second program, whose

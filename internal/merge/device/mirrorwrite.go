@@ -16,16 +16,23 @@ func (w *writer) orderMirrors() {
 		func(s *section) bool {
 			return s.kind == typeInfo && (s.owner == noSection || len(s.mirrorOf().attributes.rows)+len(s.mirrorOf().attributes.added) > 0)
 		},
+		w.mirrorsCalls,
 		func(s *section) bool { return s.kind == typeRela && len(s.mirrorOf().relocations) > 0 },
 		func(s *section) bool { return s.kind == typeInit },
 	} {
 		for _, s := range w.body {
-			if class(s) && (s.mirror != nil || s.kind == typeInfo) {
+			if class(s) && (s.mirror != nil || s.kind == typeInfo || w.mirrorsCalls(s)) {
 				s.mirrorOf().index = uint32(firstIndex + len(w.body) + len(w.mirrored))
 				w.mirrored = append(w.mirrored, s)
 			}
 		}
 	}
+}
+
+// mirrorsCalls reports whether a section is one of the call graph, which have
+// mirrors since 13.4.
+func (w *writer) mirrorsCalls(s *section) bool {
+	return w.options.Toolkit >= toolkit134 && (s.kind == typeCallGraph || s.kind == typePrototype)
 }
 
 // nameMirrors adds the names of the mirrors to .shstrtab, where they are not
@@ -69,6 +76,8 @@ func (w *writer) layOutMirrors(names []uint32) {
 		case s.kind == typeInfo:
 			m.attributes.inFileOrder(func(x *attribute) { h.size += x.length() })
 			h.kind, h.flags, h.align, h.link, h.info = typeMirrorInfo, s.flags|flagMirror, 4, table, owner
+		case s.kind == typeCallGraph || s.kind == typePrototype:
+			h.kind, h.flags, h.align, h.entry, h.link, h.size = s.kind-typeCallGraph+typeMirrorCalls, flagMirror, 4, 8, table, s.size
 		case s.kind == typeRela:
 			h.kind, h.flags, h.align, h.entry, h.link, h.info = typeMirrorRela, s.flags|flagMirror, 8, relaSize, table, owner
 		case s.kind == typeInit || m.size == 0: // the same bytes as in the first program
@@ -135,6 +144,8 @@ func (w *writer) putMirrors(file []byte) {
 		case s.kind == typeInfo:
 			rows := b[:0]
 			m.attributes.inFileOrder(func(x *attribute) { rows = x.appendTo(rows, w.symbols) })
+		case w.mirrorsCalls(s):
+			copy(b, s.contents())
 		case s.kind == typeRela:
 			w.putRelocations(b, m.relocations, relaSize)
 		}
