@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/warpld/warpld/internal/action"
+	"github.com/warpld/warpld/internal/engine"
 	"github.com/warpld/warpld/internal/object"
 	"github.com/warpld/warpld/internal/object/cubin"
 	"github.com/warpld/warpld/internal/record"
@@ -43,6 +44,7 @@ func (l *linker) noteAction(a *action.Action, start time.Time, r *action.Result,
 		row.Source = "cache"
 	default:
 		row.CPU, row.Memory = r.Usage.CPU.Microseconds(), r.Usage.Memory
+		l.noteStages(&row, r)
 	}
 	if r != nil {
 		row.Where = r.Where
@@ -55,6 +57,24 @@ func (l *linker) noteAction(a *action.Action, start time.Time, r *action.Result,
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.record.Actions = append(l.record.Actions, row)
+}
+
+// noteStages takes down when an action that ran here began to, and what its worker did
+// then. Each stage lasts until the next.
+func (l *linker) noteStages(row *record.Action, r *action.Result) {
+	if r.Where != "" || r.Usage.Start.IsZero() {
+		return
+	}
+	end := row.Start + row.Wall
+	ran := min(max(l.since(r.Usage.Start), row.Start), end)
+	row.Waited = ran - row.Start
+	for _, c := range engine.Calls(r.Stdout) {
+		at := min(ran+c.At.Microseconds(), end)
+		if last := len(row.Stages) - 1; last >= 0 {
+			row.Stages[last].Wall = at - row.Stages[last].Start
+		}
+		row.Stages = append(row.Stages, record.Phase{Name: c.Name, Start: at, Wall: end - at})
+	}
 }
 
 // writeRecord writes what was asked for, whether the link succeeded or not.

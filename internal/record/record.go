@@ -130,8 +130,12 @@ type Action struct {
 	Failure string `json:"failure,omitempty"`
 	Start   int64  `json:"start_us"`
 	Wall    int64  `json:"wall_us"`
-	CPU     int64  `json:"cpu_us"`
-	Memory  int64  `json:"memory"` // peak, bytes
+	// Waited is the first part of that time, in which other actions had the processors.
+	Waited int64 `json:"waited_us,omitempty"`
+	CPU    int64 `json:"cpu_us"`
+	Memory int64 `json:"memory"` // peak, bytes
+	// Stages are the calls that a worker of warpld made, one after the other.
+	Stages []Phase `json:"stages,omitempty"`
 }
 
 // A Message is one that the link reported.

@@ -2,7 +2,6 @@ package record_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/warpld/warpld/internal/record"
+	"github.com/warpld/warpld/test/kit"
 )
 
 // sample is a partial link of three objects that disagree on an option.
@@ -34,7 +34,8 @@ func sample() *record.Record {
 		},
 		Phases: []record.Phase{{Name: "plan", Start: 10, Wall: 20}},
 		Actions: []record.Action{
-			{Label: "compile", Tool: "warpld", Source: "ran", Start: 100, Wall: 900_000, CPU: 800_000, Memory: 50 << 20},
+			{Label: "compile", Tool: "warpld", Source: "ran", Start: 100, Wall: 900_000, CPU: 800_000, Memory: 50 << 20, Waited: 50,
+				Stages: []record.Phase{{Name: "load", Start: 200, Wall: 50}, {Name: "nvvmCompileProgram", Start: 250, Wall: 899_850}}},
 			{Label: "assemble", Tool: "ptxas", Source: "cache", Start: 200, Wall: 300},
 			{Label: "assemble", Tool: "ptxas", Source: "ran", Failure: "exit code 255", Start: 600, Wall: 100},
 		},
@@ -151,51 +152,27 @@ time: 1.5s, then 20ms
 	}
 }
 
-// Each event has the fields that the format demands of it, and those on one track
-// follow each other.
 func TestTrace(t *testing.T) {
 	var text bytes.Buffer
 	if err := sample().WriteTrace(&text); err != nil {
 		t.Fatal(err)
 	}
-	var trace struct {
-		Events []struct {
-			Name string
-			Ph   string
-			Ts   int64
-			Dur  *int64
-			Pid  *int
-			Tid  *int
-			Args map[string]any
-		} `json:"traceEvents"`
+	for _, wrong := range kit.CheckTrace(text.Bytes(), sample()) {
+		t.Error(wrong)
 	}
-	if err := json.Unmarshal(text.Bytes(), &trace); err != nil {
+	broken := sample()
+	broken.Actions = append(broken.Actions, record.Action{Label: "another"})
+	if len(kit.CheckTrace(text.Bytes(), broken)) != 1 {
+		t.Error("an action that is not in the trace is not missed")
+	}
+	broken = sample()
+	broken.Actions[0].Stages[1].Wall += 1_000_000
+	text.Reset()
+	if err := broken.WriteTrace(&text); err != nil {
 		t.Fatal(err)
 	}
-	end := map[int]int64{}
-	complete := 0
-	for _, e := range trace.Events {
-		if e.Name == "" || e.Pid == nil || e.Tid == nil {
-			t.Fatalf("%+v lacks a name or a track", e)
-		}
-		switch e.Ph {
-		case "M":
-			if e.Args["name"] == nil {
-				t.Errorf("%+v names nothing", e)
-			}
-		case "X":
-			complete++
-			if e.Dur == nil || *e.Dur < 0 || e.Ts < end[*e.Tid] {
-				t.Errorf("%+v overlaps what is before it on its track, or has no length", e)
-			} else {
-				end[*e.Tid] = e.Ts + *e.Dur
-			}
-		default:
-			t.Errorf("%+v is of no known phase", e)
-		}
-	}
-	if complete != 4 || len(end) != 3 {
-		t.Errorf("%d events on %d tracks, want 4 on 3", complete, len(end))
+	if len(kit.CheckTrace(text.Bytes(), broken)) == 0 {
+		t.Error("a stage that lasts longer than its action is not noticed")
 	}
 }
 

@@ -22,7 +22,8 @@ type event struct {
 }
 
 // WriteTrace gives the link as a time line that Perfetto and Chrome open: the
-// phases on one track, the actions on as many as ran at the same time.
+// phases on one track, the actions on as many as ran at the same time, and in an action
+// what its worker called.
 func (r *Record) WriteTrace(w io.Writer) error {
 	const linker = 1
 	events := []event{
@@ -44,7 +45,16 @@ func (r *Record) WriteTrace(w io.Writer) error {
 		if a.Failure != "" {
 			args["failure"] = a.Failure
 		}
-		events = append(events, event{Name: a.Label, Category: "action", Phase: "X", Start: a.Start, Length: &a.Wall, Process: linker, Track: t.Track, Args: args})
+		slice := func(name, category string, start, length int64, args map[string]any) {
+			events = append(events, event{Name: name, Category: category, Phase: "X", Start: start, Length: &length, Process: linker, Track: t.Track, Args: args})
+		}
+		slice(a.Label, "action", a.Start, a.Wall, args)
+		if a.Waited > 0 {
+			slice("waiting", "wait", a.Start, a.Waited, nil)
+		}
+		for _, stage := range a.Stages {
+			slice(stage.Name, "stage", stage.Start, stage.Wall, nil)
+		}
 	}
 	return json.NewEncoder(w).Encode(map[string]any{"displayTimeUnit": "ms", "traceEvents": events})
 }

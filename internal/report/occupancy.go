@@ -52,7 +52,10 @@ func OccupancyOf(target string, threads, registers int, shared uint64) (Occupanc
 		}
 	}
 	atMost(l.warps/warps, "warps")
-	if registers > 0 {
+	switch {
+	case registers > registersOfPart/warpSize:
+		atMost(0, "registers")
+	case registers > 0:
 		inPart := registersOfPart / roundUp(registers*warpSize, registerUnit)
 		atMost(inPart*parts/warps, "registers")
 	}

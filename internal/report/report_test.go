@@ -155,6 +155,7 @@ func TestOccupancy(t *testing.T) {
 		{"sm_80", 256, 32, 0, 64, "warps"},
 		{"sm_80", 256, 33, 0, 48, "registers"},
 		{"sm_80", 256, 255, 0, 8, "registers"},
+		{"sm_80", 256, 1 << 59, 0, 0, "registers"},
 		{"sm_80", 32, 16, 0, 32, "blocks"},
 		{"sm_80", 128, 16, 40 << 10, 12 + 4, "shared memory"},
 		{"sm_75", 256, 32, 48 << 10, 8, "shared memory"},
