@@ -102,7 +102,7 @@ func (b *build) optimizedBitcode(o *engine.Outcome) error {
 	}
 	arguments := b.bitcodeArguments(text)
 	b.whole = len(b.plan.IR) == 0 && b.plan.Mode == plan.Whole && (!o.Relocatable || b.options.ForceWhole)
-	b.say("%s", whyMerge(b, o))
+	b.decide(whyMerge(b, o))
 	if b.whole {
 		b.optimized = []*assembly{b.assemble(&assembly{ptx: o.PTX, arguments: arguments}, func(a *assembly) {
 			b.output = a.cubin

@@ -67,6 +67,7 @@ func (l *linker) build(ctx context.Context, w *workshop) (*build, error) {
 		if b, err := l.buildFast(ctx, w); b != nil || err != nil {
 			return b, err
 		}
+		l.decided = nil // what the attempt found does not count
 	}
 	b, err := l.newBuild()
 	if err != nil {
@@ -178,7 +179,7 @@ func (b *build) compiled(o *engine.Outcome) error {
 		return err
 	}
 	b.whole = len(texts) == 1 && b.plan.Mode == plan.Whole && (!o.Relocatable || b.options.ForceWhole)
-	b.say("%s", whyMerge(b, o))
+	b.decide(whyMerge(b, o))
 	if b.whole {
 		b.shards = []*assembly{b.assemble(&assembly{ptx: texts[0], arguments: b.plan.Assemble}, func(a *assembly) {
 			b.output = a.cubin

@@ -58,6 +58,8 @@ type linker struct {
 	// that there is an output.
 	record  record.Record
 	written bool
+	// decided is what the engines' answers made of the plan's mode.
+	decided []string
 	// scanned are the symbols of the plan's IR, if somebody asked for them.
 	scanned [][]symbols.Symbol
 }

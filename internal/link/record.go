@@ -150,6 +150,10 @@ func (l *linker) recordPlan() {
 	for _, reason := range l.plan.Reasons {
 		r.Reasons = append(r.Reasons, record.Reason{Rule: reason.Rule, Input: reason.Origin.String()})
 	}
+	slices.Sort(l.decided) // engines answer in any order
+	for _, what := range l.decided {
+		r.Reasons = append(r.Reasons, record.Reason{Rule: what})
+	}
 	for _, o := range l.plan.Agreed.Options() {
 		option := record.Option{Name: o.Name, Value: o.Value, Said: []record.Opinion{}}
 		for _, said := range o.Said {

@@ -2,6 +2,7 @@ package link
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -63,7 +64,7 @@ func (b *build) slices(ctx context.Context, w *workshop) error {
 	if s.plan, err = slice.Make(scanned, b.sliceOptions()); err != nil {
 		return err
 	}
-	b.say("%d slices, together %.2f times the work of the program", len(s.plan.Slices), s.plan.Amplification)
+	b.decide(fmt.Sprintf("the program is cut into %d slices, together %.2f times its work", len(s.plan.Slices), s.plan.Amplification))
 	s.open, s.logs = len(s.plan.Slices), make([][]*message.Message, len(s.plan.Slices))
 	b.shards = make([]*assembly, 1+s.open)
 	b.shards[0] = b.assembleSlice(s.plan.Data())

@@ -158,7 +158,7 @@ func (t *thinLink) assembleAll() error {
 		}
 	}
 	t.traceMissing(in)
-	t.say("ThinLTO compiled %d modules, which are merged", len(t.texts))
+	t.decide(fmt.Sprintf("ThinLTO compiled %d modules, which are merged", len(t.texts)))
 	t.engineDone()
 	return nil
 }

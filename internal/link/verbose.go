@@ -34,6 +34,16 @@ func (l *linker) explain() {
 	l.say("mode %s, engine %s: %s", l.plan.Mode, l.plan.Engine, l.plan.EngineReason)
 }
 
+// decide tells what an engine's answer makes of the link. With two engines both count.
+func (l *linker) decide(what string) {
+	l.say("%s", what)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !slices.Contains(l.decided, what) {
+		l.decided = append(l.decided, what)
+	}
+}
+
 // watched tells of each action as it ends, and takes it down for the record.
 type watched struct {
 	action.Runner

@@ -105,6 +105,8 @@ func (r *Record) explainInputs(w io.Writer) {
 			count[in.Modules[at].Kind]++
 		case in.NotLinked != "":
 			left = append(left, fmt.Sprintf("%s: %s", in.Name, in.NotLinked))
+		case slices.ContainsFunc(in.Modules, func(m Module) bool { return m.Target == r.Target }):
+			left = append(left, fmt.Sprintf("%s: nothing needs it", in.Name))
 		default:
 			left = append(left, fmt.Sprintf("%s: it has no code for the target", in.Name))
 		}

@@ -17,6 +17,7 @@ import (
 // The record of a link names the mode, the rule and the object that led to it,
 // whichever way the link goes, and has every action and every kernel.
 func TestRecord(t *testing.T) {
+	merged := record.Reason{Rule: "the optimized part is merged with the rest"}
 	for _, test := range []struct {
 		name    string
 		kinds   []string // of a.o, b.o
@@ -26,13 +27,13 @@ func TestRecord(t *testing.T) {
 		actions []string
 	}{
 		{"whole", []string{"stored", "stored"}, []string{"-dlto"}, "whole",
-			[]record.Reason{{Rule: "all code that takes part is LTO-IR"}}, []string{"compile", "assemble"}},
+			[]record.Reason{{Rule: "all code that takes part is LTO-IR"}, {Rule: "the program is closed: ptxas makes the result"}}, []string{"compile", "assemble"}},
 		{"native object", []string{"stored", "rdc"}, []string{"-dlto"}, "partial",
-			[]record.Reason{{Rule: "native code takes part", Input: "rdc/b.o"}}, []string{"compile", "assemble", "merge"}},
+			[]record.Reason{{Rule: "native code takes part", Input: "rdc/b.o"}, merged}, []string{"compile", "assemble", "merge"}},
 		{"forced", []string{"stored", "stored"}, []string{"-dlto", "-force-partial-lto"}, "partial",
-			[]record.Reason{{Rule: "-force-partial-lto was given"}}, []string{"compile", "assemble", "merge"}},
+			[]record.Reason{{Rule: "-force-partial-lto was given"}, merged}, []string{"compile", "assemble", "merge"}},
 		{"relocatable", []string{"stored", "stored"}, []string{"-dlto", "-r"}, "relocatable",
-			[]record.Reason{{Rule: "-r asks for a result that can be linked again"}}, []string{"compile", "assemble", "merge"}},
+			[]record.Reason{{Rule: "-r asks for a result that can be linked again"}, merged}, []string{"compile", "assemble", "merge"}},
 		{"plain", []string{"rdc", "rdc"}, nil, "plain",
 			[]record.Reason{{Rule: "link-time optimization was not asked for"}}, []string{"merge"}},
 	} {
