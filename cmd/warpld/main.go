@@ -67,9 +67,13 @@ func terminalWidth() int {
 	return 80
 }
 
-// self is our executable, by which we start ourselves again as a worker.
+// self is our executable, by which we start ourselves again as a worker. Where /proc
+// is not mounted, only the name is known.
 func self() string {
 	if path, err := os.Executable(); err == nil {
+		return path
+	}
+	if path, err := filepath.Abs(startedAs()); err == nil {
 		return path
 	}
 	return os.Args[0]
