@@ -30,7 +30,7 @@ type results []result
 // The order of linkers and scenarios in tables.
 var (
 	linkers   = []string{plain, best, exact, fast}
-	scenarios = []string{cold, unchanged, hostCode, "a comment", "a leaf", "a function in between", "a kernel", "a library"}
+	scenarios = []string{cold, twice, unchanged, hostCode, "a comment", "a leaf", "a function in between", "a kernel", "a library"}
 )
 
 func (all results) sort() {
