@@ -80,7 +80,7 @@ func TestCodeAndMemory(t *testing.T) {
 		whole, err := r.compile(r.all(), vector)
 		r.must(err)
 		texts := r.rewritten(p)
-		sliced, unsliced := r.merge(append([][]byte{p.Data()}, texts...)...), r.merge(whole)
+		sliced, unsliced := r.mergeByBoth(append([][]byte{p.Data()}, texts...)...), r.merge(whole)
 		// Each slice has a table of 24 bytes for sinf and its like.
 		for section, literals := range map[string]int{".nv.constant3": 0, ".nv.global": 0, ".nv.global.init": 24 * len(p.Slices)} {
 			if got, want := sectionSize(t, sliced, section), sectionSize(t, unsliced, section); got > want+uint64(literals) {

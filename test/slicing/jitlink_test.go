@@ -10,23 +10,17 @@ import (
 	"testing"
 
 	"github.com/warpld/warpld/internal/engine/clib"
-	"github.com/warpld/warpld/internal/slice"
-	"github.com/warpld/warpld/test/kit"
 )
 
-// TestMergers: nvJitLink merges slices to what nvlink merges them to.
-func TestMergers(t *testing.T) {
-	forEach(t, func(t *testing.T, tk kit.Toolkit, arch string) {
-		hard, large := adversarial(t, tk, arch), newRig(t, tk, arch, generated(t, tk, 16))
-		o := large.options()
-		o.Size = 96 << 10
-		for r, p := range map[*rig]*slice.Plan{hard: hard.plan(hard.oneEach()), large: large.plan(o)} {
-			cubins := r.assembleAll(append([][]byte{p.Data()}, r.rewritten(p)...)...)
-			want, err := os.ReadFile(r.mergeByNVLink(cubins))
-			r.must(err)
-			same(t, want, r.mergeByJITLink(cubins))
-		}
-	})
+// mergeByBoth merges texts by nvlink and by nvJitLink, which must come to the same.
+func (r *rig) mergeByBoth(texts ...[]byte) string {
+	r.Helper()
+	cubins := r.assembleAll(texts...)
+	out := r.mergeByNVLink(cubins)
+	want, err := os.ReadFile(out)
+	r.must(err)
+	same(r.T, want, r.mergeByJITLink(cubins))
+	return out
 }
 
 // jitLinkArgument makes the test's own program merge, because nvJitLink is better

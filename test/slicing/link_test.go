@@ -13,7 +13,7 @@ import (
 )
 
 // TestLink links with a kernel in each slice. All that the program has is there
-// once, and nothing else.
+// once, and nothing else, whoever merges the slices.
 func TestLink(t *testing.T) {
 	forEach(t, func(t *testing.T, tk kit.Toolkit, arch string) {
 		r := adversarial(t, tk, arch)
@@ -21,7 +21,7 @@ func TestLink(t *testing.T) {
 		if len(p.Slices) < 25 {
 			t.Errorf("only %d slices", len(p.Slices))
 		}
-		symbols := symbolsOf(t, r.link(p))
+		symbols := symbolsOf(t, r.mergeByBoth(append([][]byte{p.Data()}, r.rewritten(p)...)...))
 		for _, s := range p.Slices {
 			if len(s.Kernels) != 1 || symbols[s.Kernels[0]] != (count{global: 1}) {
 				t.Errorf("%q: %+v", s.Kernels, symbols[s.Kernels[0]])

@@ -13,7 +13,7 @@
 //	 8 mistakes in a plan are found, errors are the genuine   TestViolations, TestRefusals, TestErrors
 //	 9 an edit repeats little, to the same result             TestIncremental, TestLargeProgram
 //	10 the cut is worth it, or is not made                    TestSharedCodeIsNotCut, TestCost, TestLargeProgram
-//	11 every target and toolkit, both engines and mergers     TestLinker, TestEngines, TestMergers, forEach in most others
+//	11 every target and toolkit, both engines and mergers     TestLinker, TestEngines, TestLink, TestCodeAndMemory, forEach in most others
 //	12 the same bytes in any folder and any order             TestDeterminism, TestLinker
 package slicing
 
