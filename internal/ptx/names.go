@@ -1,5 +1,7 @@
 package ptx
 
+import "bytes"
+
 // A Ref is a symbol of the module that an entity names.
 type Ref struct {
 	Name string
@@ -141,22 +143,24 @@ func (c *collector) instruction() error {
 // has something else than the empty string are replaced by it.
 func (m *Module) Append(to []byte, r Range, rename func(word []byte) string) ([]byte, error) {
 	l := lexer{text: m.Text[:r.End], Range: Range{End: r.Start}}
-	for {
+	for copied := r.Start; ; {
 		from := l.End
 		if err := l.next(); err != nil {
 			return nil, located(m.Text, err)
 		}
-		to = appendBlanks(to, l.text[from:l.Start])
-		if l.kind == endOfText {
-			return to, nil
+		if between := l.text[from:l.Start]; len(between) > 1 && bytes.IndexByte(between, '/') >= 0 {
+			to = appendBlanks(append(to, l.text[copied:from]...), between)
+			copied = l.Start
 		}
-		if l.kind == word {
+		switch l.kind {
+		case endOfText:
+			return append(to, l.text[copied:]...), nil
+		case word:
 			if other := rename(l.bytes()); other != "" {
-				to = append(to, other...)
-				continue
+				to = append(append(to, l.text[copied:l.Start]...), other...)
+				copied = l.End
 			}
 		}
-		to = append(to, l.bytes()...)
 	}
 }
 
