@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -88,6 +89,8 @@ func parseJob(args []string) (*job, error) {
 			o.KernelsUsed = strings.Split(value, ",")
 		case name == "-variables-used":
 			o.VariablesUsed = strings.Split(value, ",")
+		case name == "-v":
+			o.Verbose = true
 		case name == "-r":
 			o.Relocatable = true
 		case name == "-ignore-host-info":
@@ -130,7 +133,8 @@ func (j *job) run(open func(name string) ([]byte, error)) (device.Output, []stri
 		inputs, registered = append(inputs, in), append(registered, id)
 	}
 	out, err := device.Merge(inputs, j.options)
-	if err == nil && j.warningsAsErrors && len(out.Messages) > 0 {
+	isWarning := func(m *message.Message) bool { return m.Severity == message.Warning }
+	if err == nil && j.warningsAsErrors && slices.ContainsFunc(out.Messages, isWarning) {
 		err = &device.Unsupported{What: "what nvlink says after a warning with -Werror"}
 	}
 	if err != nil {
@@ -147,7 +151,7 @@ func (j *job) run(open func(name string) ([]byte, error)) (device.Output, []stri
 
 // inputOf is a file as the merger sees it, and the ID of a host object.
 func inputOf(name string, data []byte) (in device.Input, id string, err error) {
-	in = device.Input{Name: name, Cubin: data, Runtime: strings.Contains(name, runtimeMark), Host: device.HostAbsent}
+	in = device.Input{Name: name, Cubin: data, Runtime: strings.Contains(name, runtimeMark), Host: device.HostUnknown}
 	switch Form(strings.TrimPrefix(path.Ext(name), ".")) {
 	case Cubin:
 		_, err = cubin.Parse(data)
@@ -163,7 +167,6 @@ func inputOf(name string, data []byte) (in device.Input, id string, err error) {
 	if len(h.Relocatable) != 1 || len(h.ModuleIDs) != 1 {
 		return in, "", fmt.Errorf("there are %d sections with device code", len(h.Relocatable))
 	}
-	in.Host = device.HostUnknown
 	if h.Refs.Known() {
 		in.Host = device.HostKnown
 		in.LaunchedExternal, in.LaunchedInternal = h.Refs.Kernels.External, h.Refs.Kernels.Internal

@@ -220,6 +220,8 @@ func setOption(t *testing.T, options *device.Options, text string) {
 		options.VariablesUsed = strings.Split(value, ",")
 	case "-ignore-host-info":
 		options.IgnoreHostInfo = true
+	case "-v":
+		options.Verbose = true
 	default:
 		t.Fatalf("the test does not know the option %s", text)
 	}
@@ -287,6 +289,8 @@ func TestPrograms(t *testing.T) {
 	forEachSetting(t, func(t *testing.T, s setting) {
 		built := s.buildAll(t, names(t))
 		for _, p := range append(singles(t), programs()...) {
+			t.Run(p.String(), func(t *testing.T) { s.compare(t, p, built) })
+			p.options = []string{"-v"}
 			t.Run(p.String(), func(t *testing.T) { s.compare(t, p, built) })
 		}
 	})

@@ -30,9 +30,6 @@ const (
 	HostUnknown HostSide = iota
 	// HostKnown: the lists are all that the host code refers to.
 	HostKnown
-	// HostAbsent: code that comes without host code, which other objects'
-	// references decide about.
-	HostAbsent
 )
 
 // An Input is one relocatable cubin.
@@ -64,6 +61,8 @@ type Options struct {
 	IgnoreHostInfo bool
 	// KeepSystemLibraries is -keep-system-libraries: libcudadevrt always takes part.
 	KeepSystemLibraries bool
+	// Verbose is -v.
+	Verbose bool
 	// SuppressStackSizeWarning is -suppress-stack-size-warning.
 	SuppressStackSizeWarning bool
 }
@@ -126,13 +125,18 @@ func (o *Options) supported() error {
 	switch {
 	case o.Toolkit != toolkit130 && o.Toolkit != toolkit134:
 		return unsupported("", "the toolkit %d.%d", o.Toolkit/10, o.Toolkit%10)
+	case o.Verbose && (o.Relocatable || o.Arch.Number >= mercury):
+		return unsupported("", "what -v says of this kind of link for %s", o.Arch)
 	case o.Relocatable && o.Arch.Number >= mercury:
 		return unsupported("", "the option -r for %s", o.Arch)
-	case !slices.Contains(architectures, o.Arch.Number) || o.Arch.Suffix != "":
+	case !slices.Contains(architectures, o.Arch.Number) || o.Arch.Suffix != "" && !o.specific():
 		return unsupported("", "the architecture %s", o.Arch)
 	}
 	return nil
 }
+
+// specific reports whether the output is for one architecture only: sm_90a.
+func (o *Options) specific() bool { return o.Arch == arch.Arch{Number: 90, Suffix: "a"} }
 
 // mergeInputs brings the inputs in, in their order.
 func (l *linker) mergeInputs(inputs []Input) ([]bool, error) {
@@ -196,10 +200,13 @@ func (l *linker) finish() ([]byte, error) {
 	l.moveConstants()
 	l.reportUndefined()
 	if l.failed() {
+		if l.options.Verbose {
+			return nil, unsupported("", "what -v says of a program with errors")
+		}
 		return nil, l.messages
 	}
 	l.newRelAction()
-	for _, pass := range []func() error{l.newLateBanks, l.decideRelocations, l.computeAttributes} {
+	for _, pass := range []func() error{l.newLateBanks, l.decideRelocations, l.computeAttributes, l.describe} {
 		if err := pass(); err != nil {
 			return nil, err
 		}

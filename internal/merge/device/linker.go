@@ -147,6 +147,9 @@ func newLinker(options Options) *linker {
 	if options.Arch.Number >= 90 {
 		l.compat = l.newSection(section{name: ".nv.compat", kind: typeCompat, align: 4, owner: noSection}, false)
 		l.sections[l.compat].attributes.added = []attribute{{form: 2, id: compatSpecific}}
+		if options.specific() {
+			l.sections[l.compat].attributes.added[0].value = 1
+		}
 		note := &l.sections[l.archNote]
 		note.flags |= flagOwned
 		note.owner = l.compat

@@ -1,0 +1,77 @@
+package device
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/warpld/warpld/internal/message"
+)
+
+// describe says what -v asks for: the memory of the program, and what each kernel
+// needs, the newest first.
+func (l *linker) describe() error {
+	if !l.options.Verbose {
+		return nil
+	}
+	var global uint64
+	for i := range l.sections {
+		if s := &l.sections[i]; s.live() && (s.kind == typeGlobal || s.kind == typeInit) {
+			global += s.size
+		}
+	}
+	l.inform("%d bytes gmem%s", global, l.describeBanks(noSection))
+	registers := map[symbolID]uint32{}
+	for _, x := range l.sections[l.info].attributes.rows {
+		if x.id == attrRegisters && x.form == formBytes {
+			registers[x.symbols[0]] = x.word
+		}
+	}
+	for _, k := range slices.Backward(slices.Sorted(slices.Values(l.reached.kernels))) {
+		if err := l.describeKernel(k, registers[k]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *linker) describeKernel(k symbolID, registers uint32) error {
+	y, barriers, found := &l.symbols[k], uint16(0), false
+	l.sections[y.function.info].attributes.inFileOrder(func(x *attribute) {
+		if x.id == attrBarriers {
+			barriers, found = x.value&0xff, true
+		}
+	})
+	if !found && l.options.Toolkit >= toolkit134 {
+		return unsupported("", "what -v says of '%s', a kernel without barriers", y.name)
+	}
+	stack := l.stacks[k].bytes
+	if l.stacks[k].recursive {
+		stack = 0 // it is not known
+	}
+	l.inform("Function properties for '%s':", y.name)
+	l.inform("used %d registers, used %d barriers, %d stack, %d bytes smem%s, 0 bytes lmem", registers, barriers,
+		stack, l.sections[y.function.shared].size, l.describeBanks(y.section))
+	return nil
+}
+
+// describeBanks lists the banks of constants of a function, or of the program.
+func (l *linker) describeBanks(owner sectionID) string {
+	var sizes [constantBanks]uint64
+	for i := range l.sections {
+		if s := &l.sections[i]; s.live() && isConstant(s.kind) && s.owner == owner {
+			sizes[s.kind-typeConstant0] += s.size
+		}
+	}
+	var b strings.Builder
+	for bank, size := range sizes {
+		if size > 0 {
+			fmt.Fprintf(&b, ", %d bytes cmem[%d]", size, bank)
+		}
+	}
+	return b.String()
+}
+
+func (l *linker) inform(format string, args ...any) {
+	l.messages = append(l.messages, &message.Message{Severity: message.Info, ID: "function-properties", Text: fmt.Sprintf(format, args...)})
+}
