@@ -215,10 +215,10 @@ func (l *linker) recordOutput() error {
 	l.record.Output = &file
 	if l.emitsPTX() || l.plan.KeepBitcode { // the result is no cubin
 		places, err := l.placesInText(file.Path)
-		if err != nil {
-			return err
+		if err == nil {
+			l.recordSymbols(places)
 		}
-		return l.recordSymbols(places)
+		return err
 	}
 	f, err := os.Open(file.Path)
 	if err != nil {
@@ -233,10 +233,10 @@ func (l *linker) recordOutput() error {
 		return err
 	}
 	var places []symbols.Place
-	if l.record.Sections, places, err = placesInCubin(c); err != nil {
-		return err
+	if l.record.Sections, places, err = placesInCubin(c); err == nil {
+		l.recordSymbols(places)
 	}
-	return l.recordSymbols(places)
+	return err
 }
 
 // recordKernels lists what the kernels of the result take.

@@ -59,9 +59,8 @@ func (l *linker) scanSymbols(ctx context.Context, w *workshop) {
 }
 
 // recordSymbols says what became of the symbols.
-func (l *linker) recordSymbols(output []symbols.Place) error {
-	traced := l.scanned != nil || len(l.plan.IR) == 0 && len(l.plan.Bitcode) == 0
-	of := symbols.Link{Roots: rootsOf(l.plan), Output: output, Traced: traced}
+func (l *linker) recordSymbols(output []symbols.Place) {
+	of := symbols.Link{Roots: rootsOf(l.plan), Output: output, Traced: len(l.plan.Bitcode) == 0 && (l.scanned != nil || len(l.plan.IR) == 0)}
 	scanned := map[*object.Module][]symbols.Symbol{}
 	for i, list := range l.scanned {
 		scanned[l.plan.IR[i].Module] = list
@@ -83,7 +82,9 @@ func (l *linker) recordSymbols(output []symbols.Place) error {
 		}
 		list, from, err := symbolsOf(piece, scanned)
 		if err != nil {
-			return err
+			// The tools took the code, so the link is good; that we can't read it, the
+			// record tells by listing none of its symbols.
+			list, from, of.Traced = nil, "", false
 		}
 		l.record.Inputs[i].SymbolsFrom = from
 		linked = append(linked, i)
@@ -91,11 +92,10 @@ func (l *linker) recordSymbols(output []symbols.Place) error {
 	}
 	var uses [][]string
 	l.record.Symbols, uses = of.Explain()
-	l.record.SymbolsTraced = traced
+	l.record.SymbolsTraced = of.Traced
 	for i, in := range linked {
 		l.record.Inputs[in].Uses = uses[i]
 	}
-	return nil
 }
 
 func rootsOf(p *plan.Plan) symbols.Roots {

@@ -146,3 +146,27 @@ func symbolsIn(t *testing.T, path string) map[string]bool {
 	}
 	return found
 }
+
+// What keeps a symbol is told up to its root, through LTO-IR and native code, by the link
+// and by its record.
+func TestWhyLive(t *testing.T) {
+	tk := kit.Toolkits(t)[0]
+	dir := t.TempDir()
+	record := filepath.Join(dir, "link.json")
+	args := []string{"-dlto", "-arch=sm_80", "--warpld-cuda=" + tk.Root, "-kernels-used=ka", "-o", filepath.Join(dir, "out.cubin"),
+		"--warpld-record=" + record, "--warpld-why-live=_Z4bfuni", tk.Object(t, "stored", "a.o"), tk.Object(t, "rdc", "b.o")}
+	want := `function bfun(int) of rdc/b.o is in the output
+  code that is kept needs it; it is used by the kernel ka(int*) of stored/a.o
+  -kernels-used names it
+`
+	for _, args := range [][]string{args, {"explain", "--why-live=bfun(int)", record}} {
+		out, err := exec.Command(kit.Binary(t), args...).Output()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		corpus := filepath.Dir(filepath.Dir(tk.Object(t, "stored", "a.o"))) + "/"
+		if got := strings.ReplaceAll(string(out), corpus, ""); got != want {
+			t.Errorf("%q says\n%swant\n%s", args, got, want)
+		}
+	}
+}
