@@ -103,6 +103,7 @@ func describe(k *cubin.Resources) string {
 		}
 	}
 	add(uint64(k.Stack), "bytes of stack")
+	add(uint64(k.Spills), "instructions that spill registers")
 	add(k.Shared, "bytes shared")
 	add(uint64(k.Barriers), "barriers")
 	for _, b := range k.Constant {

@@ -243,7 +243,7 @@ func (l *linker) recordOutput() error {
 func (l *linker) recordKernels(c *cubin.File) error {
 	kernels, err := c.Resources()
 	for _, k := range kernels {
-		row := record.Kernel{Name: k.Kernel, Registers: k.Registers, Stack: k.Stack, Barriers: k.Barriers, Shared: k.Shared, Code: k.Code}
+		row := record.Kernel{Name: k.Kernel, Registers: k.Registers, Stack: k.Stack, Spills: k.Spills, Barriers: k.Barriers, Shared: k.Shared, Code: k.Code}
 		for _, b := range k.Constant {
 			if row.Constant == nil {
 				row.Constant = map[string]uint64{}

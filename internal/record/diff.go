@@ -84,5 +84,5 @@ func describeInput(i Input) string {
 }
 
 func describeKernel(k Kernel) string {
-	return fmt.Sprintf("%d registers, %d stack, %d shared, %d code", k.Registers, k.Stack, k.Shared, k.Code)
+	return fmt.Sprintf("%d registers, %d stack, %d spills, %d shared, %d code", k.Registers, k.Stack, k.Spills, k.Shared, k.Code)
 }

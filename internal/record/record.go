@@ -154,9 +154,11 @@ type Kernel struct {
 	Name      string `json:"name"`
 	Registers int    `json:"registers"`
 	Stack     int    `json:"stack"`
-	Barriers  int    `json:"barriers"`
-	Shared    uint64 `json:"shared"`
-	Code      uint64 `json:"code"`
+	// Spills are the instructions that move registers to the stack and back.
+	Spills   int    `json:"spills"`
+	Barriers int    `json:"barriers"`
+	Shared   uint64 `json:"shared"`
+	Code     uint64 `json:"code"`
 	// Constant is bytes by bank.
 	Constant map[string]uint64 `json:"constant,omitempty"`
 }

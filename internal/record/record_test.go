@@ -138,8 +138,8 @@ func TestDiff(t *testing.T) {
 input a.o: aaaaaaaaaaaa, LTO-IR for sm_80, then bbbbbbbbbbbb, LTO-IR for sm_80
 input b.o: gone
 option -maxrregcount: -maxrregcount=32, then its default
-kernel k: 24 registers, 0 stack, 0 shared, 0 code, then 32 registers, 0 stack, 0 shared, 128 code
-kernel new: new, 0 registers, 0 stack, 0 shared, 0 code
+kernel k: 24 registers, 0 stack, 0 spills, 0 shared, 0 code, then 32 registers, 0 stack, 0 spills, 0 shared, 128 code
+kernel new: new, 0 registers, 0 stack, 0 spills, 0 shared, 0 code
 kernel old: gone
 result: 11, then 22
 time: 1.5s, then 20ms

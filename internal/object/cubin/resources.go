@@ -26,9 +26,11 @@ type Resources struct {
 	// it that is its own; both in bytes of a thread.
 	Stack, Frame int
 	Barriers     int
-	Shared       uint64      // bytes of a block, without what the launch adds
-	Constant     []BankUsage // in the order of the banks
-	Code         uint64      // bytes of instructions
+	// Spills are the instructions that move registers to the stack and back.
+	Spills   int
+	Shared   uint64      // bytes of a block, without what the launch adds
+	Constant []BankUsage // in the order of the banks
+	Code     uint64      // bytes of instructions
 }
 
 // A BankUsage is how many bytes a kernel has in a bank of constants.
@@ -61,7 +63,7 @@ func (f *File) Resources() ([]Resources, error) {
 			}
 		case strings.HasPrefix(s.Name, infoTable+"."):
 			if at, ok := byName[s.Name[len(infoTable)+1:]]; ok {
-				if list[at].Barriers, err = f.barriers(s); err != nil {
+				if err := f.readKernel(s, &list[at]); err != nil {
 					return nil, err
 				}
 			}
@@ -107,6 +109,7 @@ const (
 	stackAttribute     = 0x12 // symbol, bytes
 	registersAttribute = 0x2f // symbol, number
 	barriersAttribute  = 0x4c // the number is the value of the row
+	notesAttribute     = 0x55 // of each of some instructions, what it is for and its place
 )
 
 // readUsage reads the attributes of all functions that are in one table.
@@ -131,14 +134,26 @@ func (f *File) readUsage(s *elf64.Section, bySymbol map[uint32]int, list []Resou
 	})
 }
 
-// barriers reads the number of barriers from the attributes of one kernel.
-func (f *File) barriers(s *elf64.Section) (n int, err error) {
-	err = f.attributes(s, func(id byte, value uint16, _ []byte) {
-		if id == barriersAttribute {
-			n = int(value & 0xff)
+// readKernel reads the attributes of one kernel.
+func (f *File) readKernel(s *elf64.Section, r *Resources) error {
+	return f.attributes(s, func(id byte, value uint16, data []byte) {
+		switch id {
+		case barriersAttribute:
+			r.Barriers = int(value & 0xff)
+		case notesAttribute:
+			r.Spills += spills(data)
 		}
 	})
-	return n, err
+}
+
+// spills counts the instructions that are noted to spill or refill. Notes of other kinds
+// may have another size, so that what follows them is not known.
+func spills(notes []byte) (n int) {
+	const size, spillRefill = 8, 1
+	for ; len(notes) >= size && binary.LittleEndian.Uint32(notes) == spillRefill; notes = notes[size:] {
+		n++
+	}
+	return n
 }
 
 // attributes calls do with each row of a section.
