@@ -101,6 +101,9 @@ func (l *linker) writeRecord() error {
 			return err
 		}
 	}
+	if l.record.Output == nil {
+		return nil // of a link that failed there is nothing to tell
+	}
 	if own.PrintRemoved {
 		l.record.WriteRemoved(l.Stdout)
 	}

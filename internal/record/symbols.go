@@ -12,8 +12,14 @@ import (
 	"github.com/warpld/warpld/internal/message"
 )
 
+const noOutput = "the link has no output"
+
 // WriteRemoved lists what of the inputs is not in the output, and why.
 func (r *Record) WriteRemoved(w io.Writer) {
+	if r.Output == nil {
+		fmt.Fprintln(w, noOutput)
+		return
+	}
 	found := false
 	for i := range r.Symbols {
 		if y := &r.Symbols[i]; !y.Kept {
@@ -101,7 +107,7 @@ func writeChain(w io.Writer, y *Symbol, byName map[string]*Symbol) {
 // in it.
 func (r *Record) WriteMap(w io.Writer) error {
 	if r.Output == nil {
-		_, err := fmt.Fprintln(w, "the link has no output")
+		_, err := fmt.Fprintln(w, noOutput)
 		return err
 	}
 	fmt.Fprintf(w, "%s, %d bytes, for %s\n\n", r.Output.Path, r.Output.Size, r.Target)
