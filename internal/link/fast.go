@@ -163,12 +163,12 @@ func (b *build) fastAction(modules []engine.Module) (*action.Action, error) {
 		Limit:   b.tools.Limit,
 		Inputs: []action.File{
 			{Name: engine.JobFile, Content: action.Bytes(job)},
-			{Name: "engine.so", Content: action.AtPath(b.tools.Library)},
-			{Name: "ptxas", Content: action.AtPath(b.tools.PTXAS)},
+			{Name: "engine.so", Toolchain: true, Content: action.AtPath(b.tools.Library)},
+			{Name: "ptxas", Toolchain: true, Content: action.AtPath(b.tools.PTXAS)},
 		},
 	}
 	if nvlink, err := b.toolkit.NeedNVLink(); err == nil { // our own merger may do without
-		a.Inputs = append(a.Inputs, action.File{Name: "nvlink", Content: action.AtPath(nvlink)})
+		a.Inputs = append(a.Inputs, action.File{Name: "nvlink", Toolchain: true, Content: action.AtPath(nvlink)})
 	}
 	for i, m := range modules {
 		a.Inputs = append(a.Inputs, action.File{Name: engine.ModuleName(i), Origin: m.Origin, Content: m.Content})

@@ -134,6 +134,10 @@ type Action struct {
 	Waited int64 `json:"waited_us,omitempty"`
 	CPU    int64 `json:"cpu_us"`
 	Memory int64 `json:"memory"` // peak, bytes
+	// Sent and Received are the bytes of the inputs, without the tools, and of the
+	// outputs: what another machine would be sent and send back.
+	Sent     int64 `json:"input_bytes"`
+	Received int64 `json:"output_bytes"`
 	// Stages are the calls that a worker of warpld made, one after the other.
 	Stages []Phase `json:"stages,omitempty"`
 }
