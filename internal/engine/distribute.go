@@ -31,13 +31,6 @@ type DistributedJob struct {
 	Outputs []string `json:"outputs"`
 }
 
-// A Compiler is the program of a distribution and the libraries that it loads.
-type Compiler struct {
-	Name      string // as the linker calls it
-	Program   action.Content
-	Libraries []action.File
-}
-
 // ReadDistribution understands the linker's file and puts what is common into each
 // job.
 func ReadDistribution(name string, text []byte) (*Distribution, error) {
@@ -70,16 +63,13 @@ func ReadDistribution(name string, text []byte) (*Distribution, error) {
 	return d, nil
 }
 
-// libraryDir is where an action has the libraries of the compiler.
-const libraryDir = "compiler-libraries"
-
 // Action is the compilation as an action. The index of a job and its outputs have the
 // number of the linker's process in their names and get others, so that the same
 // compilation is found again. The bitcode keeps its names, which the index refers to;
 // if they don't lie below the working directory, the compilation is bound to this
 // machine. The outputs are in the order of the job's.
-func (j *DistributedJob) Action(c Compiler) (*action.Action, error) {
-	a := &action.Action{Label: "compile-thin", Tool: action.File{Name: c.Name, Content: c.Program}, Env: []string{"LD_LIBRARY_PATH=" + libraryDir}}
+func (j *DistributedJob) Action(compiler Program) (*action.Action, error) {
+	a := compiler.action("compile-thin", nil)
 	names := map[string]string{} // of paths in the arguments
 	for i, output := range j.Outputs {
 		names[output] = fmt.Sprintf("output%d%s", i, path.Ext(output))
@@ -104,10 +94,6 @@ func (j *DistributedJob) Action(c Compiler) (*action.Action, error) {
 				Hint: "start the linker in a directory that has all of its inputs below it, or give it their whole paths"}
 		}
 		a.Inputs = append(a.Inputs, action.File{Name: name, Origin: input, Content: action.AtPath(input)})
-	}
-	for _, l := range c.Libraries {
-		l.Name, l.Toolchain = libraryDir+"/"+l.Name, true
-		a.Inputs = append(a.Inputs, l)
 	}
 	for _, arg := range j.Args {
 		a.Args = append(a.Args, renamed(arg, names))

@@ -18,10 +18,10 @@ func TestDistributionAsActions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compiler := Compiler{Name: "clang", Program: action.AtPath("/bin/clang"), Libraries: []action.File{{Name: "libLLVM.so", Content: action.AtPath("/lib/libLLVM.so")}}}
+	compiler := Program{Name: "clang", File: action.AtPath("/bin/clang"), Libraries: []action.File{{Name: "libLLVM.so", Content: action.AtPath("/lib/libLLVM.so")}}}
 	for i, want := range []struct{ args, inputs, outputs, impure string }{
-		{"-c d/a.bc -fthinlto-index=index.thinlto.bc -o output0.o", "common.txt d/a.bc index.thinlto.bc b.bc compiler-libraries/libLLVM.so", "output0.o", ""},
-		{"-c /abs/b.bc -o output0.o -dwo=output1.dwo", "common.txt compiler-libraries/libLLVM.so", "output0.o output1.dwo", "/abs/b.bc"},
+		{"-c d/a.bc -fthinlto-index=index.thinlto.bc -o output0.o", "libraries/libLLVM.so common.txt d/a.bc index.thinlto.bc b.bc", "output0.o", ""},
+		{"-c /abs/b.bc -o output0.o -dwo=output1.dwo", "libraries/libLLVM.so common.txt", "output0.o output1.dwo", "/abs/b.bc"},
 	} {
 		a, err := d.Jobs[i].Action(compiler)
 		if err != nil {
@@ -50,7 +50,7 @@ func FuzzDistribution(f *testing.F) {
 			return
 		}
 		for i := range d.Jobs {
-			a, err := d.Jobs[i].Action(Compiler{Name: "clang"})
+			a, err := d.Jobs[i].Action(Program{Name: "clang"})
 			if err == nil && len(a.Outputs) != len(d.Jobs[i].Outputs) {
 				t.Errorf("%d outputs of %d", len(a.Outputs), len(d.Jobs[i].Outputs))
 			}

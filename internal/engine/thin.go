@@ -16,7 +16,7 @@ import (
 // that they are runs of its programs.
 
 // ThinTools are those programs.
-type ThinTools struct{ Opt, LTO2, Clang string }
+type ThinTools struct{ Opt, LTO2, Clang Program }
 
 // Prepare is the action that gives a module what only the link knows.
 func Prepare(t Tools, m Module, settings plan.LLVM, libdevice string) (*action.Action, error) {
@@ -42,18 +42,39 @@ const (
 	importsSuffix   = ".imports"
 )
 
-// thinAction is the action of one of LLVM's programs. Its library is an input, so that
-// another version of it is another action.
-func thinAction(label, name, program string, t Tools, args []string, inputs []action.File, outputs ...string) *action.Action {
-	inputs = append(inputs, action.File{Name: library(plan.Bitcode), Content: action.AtPath(t.Library)})
-	return &action.Action{Label: label, Tool: action.File{Name: name, Content: action.AtPath(program)},
-		Args: args, Env: t.Env, Inputs: inputs, Outputs: outputs, Limit: t.Limit}
+// A Program is one of LLVM's and the shared libraries that it loads. They are inputs of
+// its actions, so that another version is another action, and any machine can run it.
+type Program struct {
+	Name      string // as it is called
+	File      action.Content
+	Libraries []action.File
+}
+
+// libraryDir is where an action has the libraries of its program.
+const libraryDir = "libraries"
+
+// action is an action of the program without arguments, inputs and outputs but its own.
+func (p Program) action(label string, env []string) *action.Action {
+	a := &action.Action{Label: label, Tool: action.File{Name: p.Name, Content: p.File}, Env: append([]string{"LD_LIBRARY_PATH=" + libraryDir}, env...)}
+	for _, l := range p.Libraries {
+		l.Name, l.Toolchain = libraryDir+"/"+l.Name, true
+		a.Inputs = append(a.Inputs, l)
+	}
+	slices.Sort(a.Env)
+	return a
+}
+
+// thinAction is the action of one of the programs.
+func thinAction(label string, p Program, t Tools, args []string, inputs []action.File, outputs ...string) *action.Action {
+	a := p.action(label, t.Env)
+	a.Args, a.Inputs, a.Outputs, a.Limit = args, append(a.Inputs, inputs...), outputs, t.Limit
+	return a
 }
 
 // Summarize is the action that adds the summary to a module, and the hash that tells its
 // local symbols from those of others.
 func Summarize(tt ThinTools, t Tools, m Module) *action.Action {
-	return thinAction("summarize", "opt", tt.Opt, t, []string{"-module-summary", "-module-hash", ModuleName(0), "-o", summarizedFile},
+	return thinAction("summarize", tt.Opt, t, []string{"-module-summary", "-module-hash", ModuleName(0), "-o", summarizedFile},
 		[]action.File{{Name: ModuleName(0), Origin: m.Origin, Content: m.Content}}, summarizedFile)
 }
 
@@ -77,7 +98,7 @@ func ThinLink(tt ThinTools, t Tools, modules []Module, settings plan.LLVM, resol
 		}
 	}
 	inputs = append(inputs, action.File{Name: resolutionsFile, Content: action.Bytes([]byte(lines.String()))})
-	return thinAction("thin-link", "llvm-lto2", tt.LTO2, t, args, inputs, outputs...)
+	return thinAction("thin-link", tt.LTO2, t, args, inputs, outputs...)
 }
 
 // flags are a resolution as llvm-lto2 writes it: p prevailing, l final in the program,
@@ -119,7 +140,7 @@ func Backend(tt ThinTools, t Tools, modules []Module, place int, settings plan.L
 			inputs = append(inputs, action.File{Name: ModuleName(i), Origin: m.Origin, Content: m.Content})
 		}
 	}
-	return thinAction("compile-thin", "clang", tt.Clang, t, args, inputs, PTXFile), nil
+	return thinAction("compile-thin", tt.Clang, t, args, inputs, PTXFile), nil
 }
 
 // JudgeThin reads the result of one of LLVM's programs.

@@ -56,34 +56,36 @@ func Distribute(ctx context.Context, c Caller, args []string) (err error) {
 }
 
 // readDistribution reads the linker's file and finds its compiler.
-func (l *linker) readDistribution(path string) (*engine.Distribution, engine.Compiler, error) {
-	var c engine.Compiler
+func (l *linker) readDistribution(path string) (jobs *engine.Distribution, compiler engine.Program, err error) {
 	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, c, err
-	}
-	jobs, err := engine.ReadDistribution(path, text)
-	if err != nil {
-		return nil, c, err
-	}
-	name := jobs.Common.Args[0]
-	program, err := toolkit.Program(name, l.Env)
-	var libraries map[string]string
 	if err == nil {
-		libraries, err = toolkit.Libraries(program, l.Env)
+		jobs, err = engine.ReadDistribution(path, text)
 	}
-	if err != nil {
-		return nil, c, &message.Message{Severity: message.Fatal, ID: "compiler", Text: fmt.Sprintf("the compiler '%s' can't be used", name),
-			Notes: []string{err.Error()}, Hint: "name the program itself, not a script around it", Cause: err}
+	if err == nil {
+		compiler, err = l.program(jobs.Common.Args[0])
 	}
-	c = engine.Compiler{Name: filepath.Base(name), Program: digestedOnce(program)}
-	for _, name := range slices.Sorted(maps.Keys(libraries)) {
-		c.Libraries = append(c.Libraries, action.File{Name: name, Content: digestedOnce(libraries[name])})
-	}
-	return jobs, c, nil
+	return jobs, compiler, err
 }
 
-// digestedOnce is a file that all jobs have.
+// program finds a program of LLVM's, by its name or path, and its libraries.
+func (l *linker) program(name string) (p engine.Program, err error) {
+	file, err := toolkit.Program(name, l.Env)
+	var libraries map[string]string
+	if err == nil {
+		libraries, err = toolkit.Libraries(file, l.Env)
+	}
+	if err != nil {
+		return p, &message.Message{Severity: message.Fatal, ID: "llvm-tool", Text: fmt.Sprintf("'%s' can't be used", name),
+			Notes: []string{err.Error()}, Hint: "name the program itself, not a script around it", Cause: err}
+	}
+	p = engine.Program{Name: filepath.Base(name), File: digestedOnce(file)}
+	for _, name := range slices.Sorted(maps.Keys(libraries)) {
+		p.Libraries = append(p.Libraries, action.File{Name: name, Content: digestedOnce(libraries[name])})
+	}
+	return p, nil
+}
+
+// digestedOnce is a file that many actions have.
 func digestedOnce(path string) action.Content {
 	c := action.AtPath(path)
 	c.Sum = sync.OnceValues(action.AtPath(path).Digest)
@@ -92,13 +94,13 @@ func digestedOnce(path string) action.Content {
 
 // distribute does the jobs and puts their outputs where the linker wants them. What the
 // compiler said is told in the order of the jobs.
-func (l *linker) distribute(ctx context.Context, w *workshop, d *engine.Distribution, c engine.Compiler) error {
+func (l *linker) distribute(ctx context.Context, w *workshop, d *engine.Distribution, compiler engine.Program) error {
 	var graph action.Graph
 	said := make([][]byte, len(d.Jobs))
 	bound := 0
 	for i := range d.Jobs {
 		job := &d.Jobs[i]
-		a, err := job.Action(c)
+		a, err := job.Action(compiler)
 		if err != nil {
 			return err
 		}

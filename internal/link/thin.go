@@ -26,11 +26,15 @@ type thinLink struct {
 // then one compilation for each module.
 func (b *build) compileThin() error {
 	t := &thinLink{build: b, tools: b.llvmTools(), modules: b.bitcodeModules()}
-	for name, place := range map[string]*string{"opt": &t.programs.Opt, "llvm-lto2": &t.programs.LTO2, "clang": &t.programs.Clang} {
-		var err error
-		if *place, err = b.llvm.Tool(name); err != nil {
+	for name, place := range map[string]*engine.Program{"opt": &t.programs.Opt, "llvm-lto2": &t.programs.LTO2, "clang": &t.programs.Clang} {
+		path, err := b.llvm.Tool(name)
+		if err == nil {
+			*place, err = b.program(path)
+		}
+		if err != nil {
 			return err
 		}
+		place.Name = name
 	}
 	t.texts, t.left = make([]action.Content, len(t.modules)), len(t.modules)
 	var before []*action.Step

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -17,9 +18,8 @@ import (
 	"github.com/warpld/warpld/test/kit"
 )
 
-// thinLink compiles samples to bitcode and gives a folder in which it lies, with a file
-// "resolutions" of arguments for llvm-lto2: that of a thin link of warpld's.
-func thinLink(t *testing.T, toolkit kit.Toolkit, sources ...string) string {
+// thinJob compiles samples to bitcode and gives the link of it.
+func thinJob(t *testing.T, toolkit kit.Toolkit, sources ...string) kit.Job {
 	t.Helper()
 	var files []string
 	args := []string{"-dlto", "-arch=sm_90", "-o", "out"}
@@ -30,11 +30,25 @@ func thinLink(t *testing.T, toolkit kit.Toolkit, sources ...string) string {
 		}
 		files, args = append(files, file), append(args, name+".bc")
 	}
-	keep := t.TempDir()
-	r, err := kit.Warpld(t, "--warpld-lto=thin --warpld-keep --warpld-temp-dir="+keep+" --warpld-cuda="+toolkit.Root).Run(kit.NewJob(t, files, args...))
+	return kit.NewJob(t, files, args...)
+}
+
+// thin links with ThinLTO and gives the result and what was said.
+func thin(t *testing.T, toolkit kit.Toolkit, flags string, job kit.Job) ([]byte, string) {
+	t.Helper()
+	r, err := kit.Warpld(t, "--warpld-verbose --warpld-lto=thin --warpld-cuda="+toolkit.Root+" "+flags).Run(job)
 	if err != nil || r.Exit != 0 {
 		t.Fatalf("exit code %d, error %v\n%s", r.Exit, err, r.Stderr)
 	}
+	return r.Files["out"], r.Stderr
+}
+
+// thinLink gives a folder with the bitcode of samples and a file "resolutions" of
+// arguments for llvm-lto2: that of a thin link of warpld's.
+func thinLink(t *testing.T, toolkit kit.Toolkit, sources ...string) string {
+	t.Helper()
+	keep := t.TempDir()
+	thin(t, toolkit, "--warpld-keep --warpld-temp-dir="+keep, thinJob(t, toolkit, sources...))
 	dirs, err := filepath.Glob(filepath.Join(keep, "*", "*-thin-link"))
 	if err != nil || len(dirs) != 1 {
 		t.Fatalf("%v, %v", dirs, err)
@@ -143,6 +157,24 @@ func TestDistributeToTheCluster(t *testing.T) {
 		}
 	}
 }
+
+// TestThinLinkOnTheCluster is a thin link of warpld's own, whose steps are such jobs too.
+func TestThinLinkOnTheCluster(t *testing.T) {
+	s, toolkit := start(t, ""), kit.Toolkits(t)[0]
+	job := thinJob(t, toolkit, "a", "b", "c")
+	want, _ := thin(t, toolkit, "", job)
+	for try := 1; ; try++ {
+		got, said := thin(t, toolkit, "--warpld-jobs=1 --warpld-remote-platform=OSFamily=linux --warpld-remote="+s.address(), job)
+		if !bytes.Equal(got, want) || strings.Contains(said, "goes on without") || try == 10 {
+			t.Fatalf("the same result: %v; no compilation by a worker in %d tries:\n%s", bytes.Equal(got, want), try, said)
+		}
+		if compiledThere.MatchString(said) {
+			return
+		}
+	}
+}
+
+var compiledThere = regexp.MustCompile(`compile-thin: .* wall, by worker|compile-thin: from the remote cache`)
 
 // TestDistributeFails: what is wrong with the jobs is told, and nothing is written.
 func TestDistributeFails(t *testing.T) {
