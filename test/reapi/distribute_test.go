@@ -4,7 +4,7 @@ package reapi
 
 import (
 	"bytes"
-	"maps"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -80,26 +80,47 @@ func lto2(t *testing.T, dir, cache string, args ...string) (texts []string, said
 	return texts, string(log)
 }
 
-// code assembles texts and gives the number of instructions of each function. Which
-// registers the PTX has depends on the process; what becomes of it does not.
-func code(t *testing.T, texts []string) map[string]int {
+// assemble gives the cubins of texts, as files.
+func assemble(t *testing.T, texts []string) (cubins []string) {
 	t.Helper()
-	toolkit, all := kit.Toolkits(t)[0], map[string]int{}
 	for _, text := range texts {
 		ptx := filepath.Join(t.TempDir(), "x.ptx")
 		if err := os.WriteFile(ptx, engine.RepairNames([]byte(text)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if out, err := exec.Command(toolkit.Tool("ptxas"), "-c", "-arch=sm_90", ptx, "-o", ptx+".cubin").CombinedOutput(); err != nil {
+		cubins = append(cubins, ptx+".cubin")
+		if out, err := exec.Command(kit.Toolkits(t)[0].Tool("ptxas"), "-c", "-arch=sm_90", ptx, "-o", ptx+".cubin").CombinedOutput(); err != nil {
 			t.Fatalf("ptxas: %v\n%s", err, out)
 		}
-		counts, err := toolkit.Instructions(ptx + ".cubin")
-		if err != nil {
-			t.Fatal(err)
-		}
-		maps.Copy(all, counts)
 	}
-	return all
+	return cubins
+}
+
+// differences holds the code of texts against that of others. The registers of PTX depend
+// on the process that made it; what becomes of it has as many instructions.
+func differences(t *testing.T, want, got []string) (differences string) {
+	t.Helper()
+	if len(want) != len(got) {
+		return fmt.Sprintf("%d files and not %d", len(got), len(want))
+	}
+	old, new := assemble(t, want), assemble(t, got)
+	for i := range old {
+		was, err := os.ReadFile(old[i])
+		is, err2 := os.ReadFile(new[i])
+		if err != nil || err2 != nil {
+			t.Fatal(err, err2)
+		}
+		if bytes.Equal(was, is) {
+			continue
+		}
+		before, err := kit.Toolkits(t)[0].Instructions(old[i])
+		after, err2 := kit.Toolkits(t)[0].Instructions(new[i])
+		if err != nil || err2 != nil {
+			t.Fatal(err, err2)
+		}
+		differences += cmp.Diff(before, after)
+	}
+	return differences
 }
 
 // distributor are llvm-lto2's arguments for compilations by warpld.
@@ -123,7 +144,7 @@ func TestDistribute(t *testing.T) {
 			dir, cache := thinLink(t, toolkit, sources...), t.TempDir()
 			want, _ := lto2(t, dir, cache, "-filetype=asm")
 			first, said := lto2(t, dir, cache, distributor(t)...)
-			if diff := cmp.Diff(code(t, want), code(t, first)); diff != "" {
+			if diff := differences(t, want, first); diff != "" {
 				t.Errorf("the code (-of one process +of several):\n%s", diff)
 			}
 			if strings.Count(said, " CPU,") != len(sources) {

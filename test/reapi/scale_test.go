@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"testing"
 	"time"
@@ -24,8 +25,16 @@ var measured = scale.Cluster{Overhead: 11 * time.Millisecond, Trip: 300 * time.M
 // its time against the prediction. The steps sleep as long as the real ones computed,
 // so that this machine can pretend to have more processors. It fails only if the model
 // is out of all proportion, because the machine that tests may be busy; docs/scale.md
-// has what was measured on a quiet one.
+// has what was measured on a quiet one. For such, WARPLD_TEST_SCALE=1 does the same
+// with real links.
 func TestPrediction(t *testing.T) {
+	t.Run("replay", predictReplay)
+	if os.Getenv("WARPLD_TEST_SCALE") != "" {
+		t.Run("links", predictLinks)
+	}
+}
+
+func predictReplay(t *testing.T) {
 	trace, err := scale.ReadTrace("../scale/testdata/fast64.json")
 	if err != nil {
 		t.Fatal(err)
@@ -83,13 +92,8 @@ func compare(t *testing.T, what string, took, predicted time.Duration) {
 	}
 }
 
-// TestPredictionOfLinks does the same with real links, for which all workers share the two
-// processors of this machine. It is for quiet machines: WARPLD_TEST_SCALE=1.
-func TestPredictionOfLinks(t *testing.T) {
-	if os.Getenv("WARPLD_TEST_SCALE") == "" {
-		t.Log("WARPLD_TEST_SCALE=1 measures links; nothing was done")
-		return
-	}
+// predictLinks does links for which all workers share the processors of this machine.
+func predictLinks(t *testing.T) {
 	toolkit := kit.Toolkits(t)[0]
 	objects, err := filepath.Glob(filepath.Join(os.Getenv("WARPLD_TEST_CORPUS"), toolkit.Release(), "stored-generated", "*.o"))
 	if err != nil || len(objects) < 64 {
@@ -109,7 +113,7 @@ func TestPredictionOfLinks(t *testing.T) {
 		cubin, steps := link64(t, toolkit, t.TempDir(), flags, objects)
 		took := time.Since(begun)
 		cluster := measured
-		cluster.Workers, cluster.Here, cluster.HereCores, cluster.Shared = workers, 1, 2, true
+		cluster.Workers, cluster.Here, cluster.HereCores, cluster.Shared = workers, 1, runtime.NumCPU(), true
 		compare(t, fmt.Sprintf("%d workers, %d steps by them", workers, steps.there), took, scale.Predict(trace, cluster).Wall)
 		if first == nil {
 			first = cubin
