@@ -3,6 +3,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -30,7 +31,7 @@ func init() {
 		{"compare", "compare FILE.tar.zst|ARGUMENTS...", "run a link with nvlink and with warpld, and show what is different", compareLinks},
 		{"completion", "completion bash|zsh|fish", "print a script that lets the shell complete warpld's command lines", completion},
 		{"diff", "diff RECORD RECORD", "show what changed between two links that wrote --warpld-record", diffRecords},
-		{"distribute", "distribute [--warpld-...] JOBS.json", "compile for ThinLTO as LLVM's linkers ask for it", link.Distribute},
+		{"distribute", "distribute [--warpld-...] JOBS.json", "compile for ThinLTO as LLVM's linkers ask for it", distribute},
 		{"explain", "explain [--removed|--why-live=SYMBOL|--map] RECORD", "say what a link did and why, from what --warpld-record wrote", explainRecord},
 		{"help", "help", "show this text", help},
 		{"inspect", "inspect FILE...", "show what the linker sees in its inputs", inspect},
@@ -71,6 +72,14 @@ func Run(ctx context.Context, c link.Caller, args []string) int {
 type exitCode int
 
 func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+func distribute(ctx context.Context, c link.Caller, args []string) error {
+	err := link.Distribute(ctx, c, args)
+	if errors.Is(err, link.ErrUsage) {
+		return usage("distribute")
+	}
+	return err
+}
 
 func help(_ context.Context, c link.Caller, _ []string) error {
 	fmt.Fprint(c.Stdout, "warpld links GPU device code in the place of NVIDIA's nvlink.\n\n"+

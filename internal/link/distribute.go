@@ -2,6 +2,7 @@ package link
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -19,9 +20,9 @@ import (
 	"github.com/warpld/warpld/internal/toolkit"
 )
 
-// ErrDistributeUsage says that the arguments of Distribute are not options of warpld's
-// own and one file.
-var ErrDistributeUsage = &message.Message{Severity: message.Fatal, ID: "usage", Text: "usage: warpld distribute [--warpld-...] JOBS.json"}
+// ErrUsage says that the arguments of Distribute are not options of warpld's own and one
+// file.
+var ErrUsage = errors.New("wrong arguments")
 
 // Distribute does the compilations of a ThinLTO link for a linker of LLVM's, as the
 // steps of our own links are done: from the cache, by a server's machines, or here.
@@ -31,7 +32,7 @@ func Distribute(ctx context.Context, c Caller, args []string) (err error) {
 		return err
 	}
 	if len(l.options.Raw) != 1 || len(l.options.Inputs) != 1 {
-		return ErrDistributeUsage
+		return ErrUsage
 	}
 	jobs, compiler, err := l.readDistribution(l.options.Inputs[0])
 	if err != nil {
@@ -48,11 +49,10 @@ func Distribute(ctx context.Context, c Caller, args []string) (err error) {
 		return err
 	}
 	defer done()
-	err = l.distribute(ctx, w, jobs, compiler)
-	if recordErr := l.writeRecord(); err == nil {
-		err = recordErr
+	if err := l.distribute(ctx, w, jobs, compiler); err != nil {
+		return err
 	}
-	return err
+	return l.writeRecord()
 }
 
 // readDistribution reads the linker's file and finds its compiler.
