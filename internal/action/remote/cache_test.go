@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -177,6 +178,41 @@ func TestLies(t *testing.T) {
 	}
 }
 
+// TestCompression: large blobs travel compressed if the server can do that, and nothing
+// is believed of them that would not be otherwise.
+func TestCompression(t *testing.T) {
+	s := newServer(t)
+	s.zstd = true
+	for _, cached := range []bool{false, true} {
+		c := dial(t, s, uploading)
+		if r := check(t, c.Cache(&here{})); r.Cached != cached {
+			t.Errorf("cached %v, want %v; notes %q", r.Cached, cached, c.notes)
+		}
+		c.Close()
+	}
+	for _, kind := range []string{"Write", "Read"} {
+		if !slices.ContainsFunc(s.names, func(name string) bool {
+			return strings.HasPrefix(name, kind) && strings.Contains(name, "compressed-blobs")
+		}) {
+			t.Errorf("%s was not compressed: %q", kind, s.names)
+		}
+	}
+	for name, change := range map[string]func(){
+		"other bytes":  func() { s.lie = flip },
+		"more bytes":   func() { s.lie = func(b []byte) []byte { return append(b, large...) } },
+		"fewer bytes":  func() { s.lie = func(b []byte) []byte { return b[1:] } },
+		"no zstd":      func() { s.garble = func(b []byte) []byte { return large } },
+		"an early end": func() { s.garble = func(b []byte) []byte { return b[:len(b)/2] } },
+	} {
+		s.lie, s.garble = nil, nil
+		change()
+		c := dial(t, s, nil)
+		if r := check(t, c.Cache(&here{})); r.Cached || len(c.notes) != 1 || !strings.Contains(c.notes[0], "refused") {
+			t.Errorf("%s: cached %v, notes %q", name, r.Cached, c.notes)
+		}
+	}
+}
+
 func addFile(s *server, r *repb.ActionResult, path string) {
 	r.OutputFiles = append(r.OutputFiles, &repb.OutputFile{Path: path, Digest: s.keep([]byte("x"))})
 }
@@ -285,6 +321,7 @@ func FuzzMessages(f *testing.F) {
 		parseOperation(b)
 		parseMissing(b)
 		parseBatchUpdate(b)
+		knowsZstd(b)
 	})
 }
 

@@ -58,9 +58,10 @@ type Client struct {
 	upload atomic.Bool
 	behind sync.WaitGroup // uploads that nobody waits for yet
 
-	present  present
-	sending  sync.Map      // of large blobs: a lock for each digest, so that each is sent once
-	patience time.Duration // for an answer
+	present     present
+	compression compression
+	sending     sync.Map      // of large blobs: a lock for each digest, so that each is sent once
+	patience    time.Duration // for an answer
 	// closing ends what goes on behind the link's back.
 	closing context.Context
 	end     context.CancelFunc

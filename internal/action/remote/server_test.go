@@ -12,6 +12,7 @@ import (
 
 	"cloud.google.com/go/longrunning/autogen/longrunningpb"
 	repb "github.com/bazelbuild/remote-apis/build/bazel/remote/execution/v2"
+	"github.com/klauspost/compress/zstd"
 	"github.com/warpld/warpld/internal/action"
 	"google.golang.org/genproto/googleapis/bytestream"
 	"google.golang.org/grpc"
@@ -29,6 +30,7 @@ type server struct {
 	repb.UnimplementedActionCacheServer
 	repb.UnimplementedContentAddressableStorageServer
 	repb.UnimplementedExecutionServer
+	repb.UnimplementedCapabilitiesServer
 	longrunningpb.UnimplementedOperationsServer
 
 	address string
@@ -36,11 +38,15 @@ type server struct {
 	blobs   map[action.Digest][]byte
 	results map[string]*repb.ActionResult
 	calls   map[string]int
+	names   []string // of blobs that were read and written
 	headers []metadata.MD
 	// before is called for each call and may refuse it.
 	before func(ctx context.Context, method string) error
-	// lie changes the bytes of a blob on their way out.
-	lie func([]byte) []byte
+	// lie changes the bytes of a blob on their way out, and garble what they are
+	// compressed to.
+	lie, garble func([]byte) []byte
+	// zstd says that blobs may be compressed.
+	zstd bool
 	// queue waits for a worker.
 	queue func()
 	// run is what the workers do.
@@ -77,6 +83,7 @@ func newServer(t *testing.T, options ...grpc.ServerOption) *server {
 	repb.RegisterActionCacheServer(g, s)
 	repb.RegisterContentAddressableStorageServer(g, s)
 	repb.RegisterExecutionServer(g, s)
+	repb.RegisterCapabilitiesServer(g, s)
 	longrunningpb.RegisterOperationsServer(g, s)
 	bytestream.RegisterByteStreamServer(g, byteStream{s})
 	go g.Serve(listener)
@@ -105,6 +112,12 @@ func (s *server) count(method string) int {
 	return s.calls[method]
 }
 
+func (s *server) note(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.names = append(s.names, name)
+}
+
 func (s *server) keep(data []byte) *repb.Digest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,6 +131,14 @@ func (s *server) blob(d *repb.Digest) ([]byte, bool) {
 	defer s.mu.Unlock()
 	data, ok := s.blobs[action.Digest{Hash: d.Hash, Size: d.SizeBytes}]
 	return data, ok
+}
+
+func (s *server) GetCapabilities(context.Context, *repb.GetCapabilitiesRequest) (*repb.ServerCapabilities, error) {
+	can := &repb.CacheCapabilities{}
+	if s.zstd {
+		can.SupportedCompressors = []repb.Compressor_Value{repb.Compressor_DEFLATE, repb.Compressor_ZSTD}
+	}
+	return &repb.ServerCapabilities{CacheCapabilities: can}, nil
 }
 
 func (s *server) GetActionResult(_ context.Context, r *repb.GetActionResultRequest) (*repb.ActionResult, error) {
@@ -175,8 +196,15 @@ func (s byteStream) Read(r *bytestream.ReadRequest, stream bytestream.ByteStream
 	if !ok {
 		return status.Error(codes.NotFound, "no such blob")
 	}
+	s.note("Read " + r.ResourceName)
 	if s.lie != nil {
 		data = s.lie(append([]byte(nil), data...))
+	}
+	if strings.Contains(r.ResourceName, "compressed-blobs/zstd/") {
+		encoder, _ := zstd.NewWriter(nil)
+		if data = encoder.EncodeAll(data, nil); s.garble != nil {
+			data = s.garble(data)
+		}
 	}
 	for len(data) > 0 {
 		n := min(len(data), 1<<20)
@@ -206,6 +234,15 @@ func (s byteStream) Write(stream bytestream.ByteStream_WriteServer) error {
 			name = m.ResourceName
 		}
 		data = append(data, m.Data...)
+	}
+	s.note("Write " + name)
+	if strings.Contains(name, "compressed-blobs/zstd/") {
+		decoder, _ := zstd.NewReader(nil)
+		var err error
+		if data, err = decoder.DecodeAll(data, nil); err != nil {
+			return status.Error(codes.InvalidArgument, err.Error())
+		}
+		name = strings.Replace(name, "compressed-blobs/zstd/", "blobs/", 1)
 	}
 	d := action.DigestOf(data)
 	if !strings.HasSuffix(name, "/blobs/"+d.String()) || !strings.HasPrefix(name, "team/uploads/") {

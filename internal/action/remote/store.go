@@ -2,10 +2,12 @@ package remote
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,7 +16,6 @@ import (
 
 	"github.com/warpld/warpld/internal/action"
 	"golang.org/x/sync/errgroup"
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
 const (
@@ -35,6 +36,12 @@ const (
 	// slowest is the transfer rate, in bytes a second, below which a server is of
 	// no use.
 	slowest = 1 << 20
+)
+
+// The names of blobs, before their digest.
+const (
+	plainBlobs      = "blobs/"
+	compressedBlobs = "compressed-blobs/zstd/"
 )
 
 // transferTime is how long a transfer may take.
@@ -198,8 +205,15 @@ func (c *Client) sendStream(ctx context.Context, digest action.Digest, content a
 	defer data.Close()
 	ctx, cancel := context.WithTimeout(ctx, c.transferTime(digest.Size))
 	defer cancel()
-	name := fmt.Sprintf("%suploads/%s/blobs/%s", c.prefix(), uuid(), digest)
-	answer, err := c.open(ctx, serviceByteStream+"Write", &writeRequests{data: data, name: name, left: digest.Size})
+	name, sent := fmt.Sprintf("%suploads/%s/", c.prefix(), uuid()), io.Reader(data)
+	if c.compresses(ctx, digest.Size) {
+		packed := compressed(data)
+		defer packed.Close()
+		name, sent = name+compressedBlobs, packed
+	} else {
+		name += plainBlobs
+	}
+	answer, err := c.open(ctx, serviceByteStream+"Write", &writeRequests{data: sent, name: name + digest.String()})
 	if err != nil {
 		return err
 	}
@@ -225,31 +239,30 @@ func uuid() string {
 }
 
 // writeRequests is a blob as a stream of WriteRequest messages (resource_name = 1,
-// write_offset = 2, finish_write = 3, data = 10).
+// write_offset = 2, finish_write = 3, data = 10). The last one may have no data.
 type writeRequests struct {
 	data   io.Reader
 	name   string
 	offset int64
-	left   int64
+	ended  bool
 	ready  bytes.Reader
 	chunk  [chunkSize]byte
 }
 
 func (w *writeRequests) Read(p []byte) (int, error) {
 	if w.ready.Len() == 0 {
-		if w.left == 0 {
+		if w.ended {
 			return 0, io.EOF
 		}
-		n := min(w.left, chunkSize)
-		if _, err := io.ReadFull(w.data, w.chunk[:n]); err != nil {
+		n, err := io.ReadFull(w.data, w.chunk[:])
+		if w.ended = err == io.EOF || err == io.ErrUnexpectedEOF; err != nil && !w.ended {
 			return 0, err
 		}
 		var m writer
 		m.text(1, w.name)
 		m.number(2, w.offset)
-		w.left -= n
-		w.offset += n
-		if w.left == 0 {
+		w.offset += int64(n)
+		if w.ended {
 			m.number(3, 1)
 		}
 		m.bytes(10, w.chunk[:n])
@@ -278,50 +291,47 @@ func (c *Client) download(ctx context.Context, output outputFile, path string) e
 	return err
 }
 
-// fetch writes a blob to w. ReadRequest: resource_name = 1; ReadResponse:
-// data = 10. No more is written than the digest says.
+// fetch writes a blob to w. ReadRequest: resource_name = 1. No more is written than the
+// digest says.
 func (c *Client) fetch(ctx context.Context, digest action.Digest, w io.Writer) error {
-	hash, left := sha256.New(), digest.Size
-	if left > 0 {
-		ctx, cancel := context.WithTimeout(ctx, c.transferTime(digest.Size))
-		defer cancel()
-		var request writer
-		request.text(1, c.prefix()+"blobs/"+digest.String())
-		answer, err := c.open(ctx, serviceByteStream+"Read", bytes.NewReader(frame(request)))
-		if err != nil {
+	hash := sha256.New()
+	if digest.Size > 0 {
+		if err := c.read(ctx, digest, io.MultiWriter(w, hash)); err != nil {
 			return err
 		}
-		defer answer.close()
-		w = io.MultiWriter(w, hash)
-		for {
-			message, err := answer.next()
-			if err == io.EOF {
-				break
-			}
-			if err == nil {
-				err = writeData(w, message, &left)
-			}
-			if err != nil {
-				return err
-			}
-		}
 	}
-	if left != 0 || hex.EncodeToString(hash.Sum(nil)) != digest.Hash {
+	if hex.EncodeToString(hash.Sum(nil)) != digest.Hash {
 		return fmt.Errorf("%w: blob %s has other bytes", errRefused, digest)
 	}
 	return nil
 }
 
-// writeData writes the data of a ReadResponse, of which at most left is wanted.
-func writeData(w io.Writer, message []byte, left *int64) error {
-	return eachField(message, func(f field) error {
-		if f.id != protowire.Number(10) {
-			return nil
-		}
-		if *left -= int64(len(f.bytes)); *left < 0 {
-			return fmt.Errorf("%w: a blob is longer than its digest says", errRefused)
-		}
-		_, err := w.Write(f.bytes)
+func (c *Client) read(ctx context.Context, digest action.Digest, w io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, c.transferTime(digest.Size))
+	defer cancel()
+	kind := plainBlobs
+	if c.compresses(ctx, digest.Size) {
+		kind = compressedBlobs
+	}
+	var request writer
+	request.text(1, c.prefix()+kind+digest.String())
+	answer, err := c.open(ctx, serviceByteStream+"Read", bytes.NewReader(frame(request)))
+	if err != nil {
 		return err
-	})
+	}
+	defer answer.close()
+	stream := &blobReader{answer: answer}
+	if kind == plainBlobs {
+		return copyBlob(w, stream, digest.Size)
+	}
+	plain, err := decompressed(stream)
+	if err != nil {
+		return err
+	}
+	defer plain.Close()
+	err = copyBlob(w, plain, digest.Size)
+	if err != nil && stream.err == nil && !errors.Is(err, errRefused) {
+		err = fmt.Errorf("%w: blob %s can't be decompressed: %w", errRefused, digest, err)
+	}
+	return cmp.Or(stream.err, err)
 }
