@@ -19,6 +19,7 @@ const (
 	PostLink    = "-lto-post-link"
 	NVVMCompile = "-lto-nvvm-compile"
 	Carry       = "-lto-carry"
+	Rename      = "-lto-rename"
 )
 
 // ArgumentsFrom begins an argument that stands for those in a file, each of which

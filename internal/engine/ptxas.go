@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/warpld/warpld/internal/action"
@@ -30,4 +32,27 @@ func JudgeAssembly(r *action.Result) (cubin action.Content, said []*message.Mess
 		m.Text = "elfLink fatbinary error"
 	}
 	return action.Content{}, nil, append(message.List(said), m)
+}
+
+// Resources is ptxas's option to tell what functions take; not as a warning, which may be
+// an error.
+const Resources = "-v"
+
+var (
+	resourceLine = regexp.MustCompile(`^(Overriding maximum register limit|\d+ bytes [gc]mem|Compiling entry function|Function properties for|Used \d+ registers|Compile time)`)
+	spillLine    = regexp.MustCompile(`^Function properties for (\S+)\n.* (\d+) bytes spill stores, (\d+) bytes spill loads`)
+)
+
+// Spills makes remarks of what ptxas says with Resources, and gives what else it said.
+func Spills(said []*message.Message) (remarks []string, rest []*message.Message) {
+	for _, m := range said {
+		if m.Severity != message.Info || !resourceLine.MatchString(m.Text) {
+			rest = append(rest, m)
+			continue
+		}
+		if part := spillLine.FindStringSubmatch(m.Text); part != nil && part[2]+part[3] != "00" {
+			remarks = append(remarks, fmt.Sprintf("'%s' spills registers to memory: %s bytes are stored and %s loaded", part[1], part[2], part[3]))
+		}
+	}
+	return remarks, rest
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -127,6 +128,9 @@ func Backend(tt ThinTools, t Tools, modules []Module, place int, settings plan.L
 	for _, option := range append(settings.OptionList(), settings.Options...) {
 		args = append(args, "-mllvm", option)
 	}
+	if settings.Remarks {
+		args = append(args, "-Rpass="+plan.RemarksOn, "-Rpass-missed="+plan.RemarksMissed, "-fno-caret-diagnostics")
+	}
 	text, err := linked.Outputs[name+importsSuffix].Read()
 	if err != nil {
 		return nil, err
@@ -161,6 +165,16 @@ func JudgeThin(what string, modules []Module, r *action.Result) error {
 	}
 	m.Hint = "--warpld-lto=full does without ThinLTO"
 	return m
+}
+
+var thinRemark = regexp.MustCompile(`(?m)^remark: (?:<unknown>:0:0: )?(.*) \[-Rpass.*\]$`)
+
+// ThinRemarks are those that a backend wrote.
+func ThinRemarks(r *action.Result) (remarks []string) {
+	for _, part := range thinRemark.FindAllSubmatch(r.Stderr, -1) {
+		remarks = append(remarks, string(part[1]))
+	}
+	return remarks
 }
 
 // Summarized gives the module of such an action.

@@ -121,7 +121,15 @@ func (l *linker) bitcodeArguments(text []byte) []string {
 	if bytes.Contains(text, []byte("\n\t.loc\t")) && !slices.Contains(arguments, "-g") {
 		arguments = append(slices.Clip(arguments), "-lineinfo")
 	}
+	if l.addsResources() {
+		arguments = append(slices.Clip(arguments), engine.Resources)
+	}
 	return arguments
+}
+
+// addsResources says whether ptxas is asked what functions take for the remarks' sake alone.
+func (l *linker) addsResources() bool {
+	return l.plan.LLVM.Remarks && !slices.Contains(l.plan.Assemble, engine.Resources) && !slices.Contains(l.plan.Assemble, "--verbose")
 }
 
 // libdevice is NVIDIA's library of mathematics, if the plan asks for it.
@@ -174,6 +182,16 @@ func (l *linker) bitcodeWith(symbol string, defined bool) []string {
 	return who
 }
 
+// takeSpills makes remarks of what ptxas said about registers, which is not to be reported.
+func (b *build) takeSpills() {
+	for _, a := range b.optimized {
+		if spills, rest := engine.Spills(a.said); len(b.plan.Bitcode) > 0 && b.addsResources() {
+			b.remarks = append(b.remarks, spills...)
+			a.said = rest
+		}
+	}
+}
+
 // writeRemarks writes what LLVM said about its work, one remark a line.
 func (b *build) writeRemarks() error {
 	path := b.options.Own.Remarks
@@ -192,20 +210,13 @@ const llvmFolder = "llvm"
 
 // keepBitcode keeps LLVM's action: its files, and the command that does it again.
 func (b *build) keepBitcode(k *keeper) {
-	if b.plan.Thin {
-		b.tell("of ThinLTO nothing is kept by --verbose-keep; --warpld-keep keeps the working directories of its actions")
+	if b.thin != nil {
+		b.thin.keepThin(k)
 	}
 	if b.optimizing == nil {
 		return
 	}
-	for _, f := range b.optimizing.Inputs {
-		name := filepath.Join(llvmFolder, f.Name)
-		if f.Load == nil {
-			k.command("ln", "-sf", absolute(f.Path), name)
-		} else {
-			k.save(name, f.Content)
-		}
-	}
+	k.inputs(llvmFolder, b.optimizing)
 	k.action(llvmFolder, b.optimizing)
 	text := filepath.Join(llvmFolder, engine.PTXFile)
 	if b.emitsPTX() {

@@ -33,6 +33,7 @@ type build struct {
 	optimizing *action.Action
 	optimized  []*assembly
 	remarks    []string
+	thin       *thinLink // nil: no ThinLTO
 	// engines counts those that are still at work.
 	engines int
 	// merging is the last action and parts are its inputs, if the link came to it.
@@ -299,6 +300,7 @@ func (b *build) reportSteps() {
 	for _, a := range b.shards {
 		b.reportAll(&a.said)
 	}
+	b.takeSpills()
 	for _, a := range b.optimized {
 		b.reportAll(&a.said)
 	}

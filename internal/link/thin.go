@@ -20,6 +20,15 @@ type thinLink struct {
 	modules  []engine.Module // as they were, then as they are prepared
 	texts    []action.Content
 	left     int // modules that are not compiled yet
+	// What follows is by the place of the module. Edits and summaries are nil where a
+	// module is as it must be, and assemblies where it has no code.
+	edits, summaries, backends []*action.Action
+	edited                     []action.Content
+	remarks                    [][]string
+	assemblies                 []*assembly
+	linking                    *action.Action
+	linked                     *action.Result // of linking
+	trap                       *assembly      // of what stands for pure virtual functions
 }
 
 // compileThin adds the steps: those that prepare modules, the thin link after them, and
@@ -36,7 +45,11 @@ func (b *build) compileThin() error {
 		}
 		place.Name = name
 	}
-	t.texts, t.left = make([]action.Content, len(t.modules)), len(t.modules)
+	n := len(t.modules)
+	t.texts, t.edited, t.left = make([]action.Content, n), make([]action.Content, n), n
+	t.edits, t.summaries, t.backends = make([]*action.Action, n), make([]*action.Action, n), make([]*action.Action, n)
+	t.remarks, t.assemblies = make([][]string, n), make([]*assembly, n)
+	b.thin = t
 	var before []*action.Step
 	for i, piece := range b.plan.Bitcode {
 		if b.plan.LLVM.Prepares(&piece.Module.Bitcode[0]) {
@@ -56,20 +69,25 @@ func (t *thinLink) prepare(place int) []*action.Step {
 			if err != nil {
 				return nil, err
 			}
-			return engine.Prepare(t.tools, one[0], t.plan.LLVM, libdevice)
+			t.edits[place], err = engine.Prepare(t.tools, one[0], t.plan.LLVM, libdevice)
+			return t.edits[place], err
 		},
 		Done: func(r *action.Result) error {
 			_, answer, err := engine.JudgeBitcode(one, r)
 			if err == nil {
 				t.trace(answer)
 				one[0].Content = r.Outputs[engine.LinkedFile]
+				t.edited[place] = one[0].Content
 			}
 			return err
 		},
 	})
 	summarized := t.graph.Add(&action.Step{
 		After: []*action.Step{edited},
-		Make:  func() (*action.Action, error) { return engine.Summarize(t.programs, t.tools, one[0]), nil },
+		Make: func() (*action.Action, error) {
+			t.summaries[place] = engine.Summarize(t.programs, t.tools, one[0])
+			return t.summaries[place], nil
+		},
 		Done: func(r *action.Result) error {
 			one[0].Content = engine.Summarized(r)
 			return engine.JudgeThin("opt", one, r)
@@ -95,12 +113,14 @@ func (t *thinLink) link(before []*action.Step) {
 				}
 				read = append(read, f.Modules[0])
 			}
-			return engine.ThinLink(t.programs, t.tools, t.modules, t.plan.LLVM, t.plan.LLVM.Resolve(read)), nil
+			t.linking = engine.ThinLink(t.programs, t.tools, t.modules, t.plan.LLVM, t.plan.LLVM.Resolve(read))
+			return t.linking, nil
 		},
 		Done: func(r *action.Result) error {
 			if err := engine.JudgeThin("the thin link", t.modules, r); err != nil {
 				return err
 			}
+			t.linked = r
 			for i := range t.modules {
 				t.backend(i, r)
 			}
@@ -112,8 +132,9 @@ func (t *thinLink) link(before []*action.Step) {
 // backend adds the compilation of a module.
 func (t *thinLink) backend(place int, linked *action.Result) {
 	t.graph.Add(&action.Step{
-		Make: func() (*action.Action, error) {
-			return engine.Backend(t.programs, t.tools, t.modules, place, t.plan.LLVM, linked)
+		Make: func() (a *action.Action, err error) {
+			t.backends[place], err = engine.Backend(t.programs, t.tools, t.modules, place, t.plan.LLVM, linked)
+			return t.backends[place], err
 		},
 		Done: func(r *action.Result) error {
 			if err := engine.JudgeThin("clang", t.modules[place:place+1], r); err != nil {
@@ -125,6 +146,7 @@ func (t *thinLink) backend(place int, linked *action.Result) {
 				return err
 			}
 			t.texts[place] = action.Bytes(engine.RepairNames(text))
+			t.remarks[place] = engine.ThinRemarks(r)
 			t.mu.Lock()
 			t.left--
 			last := t.left == 0
@@ -142,7 +164,7 @@ func (t *thinLink) backend(place int, linked *action.Result) {
 func (t *thinLink) assembleAll() error {
 	pure := false
 	in := map[string]bool{}
-	for _, c := range t.texts {
+	for i, c := range t.texts {
 		text, err := c.Read()
 		if err != nil {
 			return err
@@ -154,13 +176,16 @@ func (t *thinLink) assembleAll() error {
 			pure = pure || d.Name == pureVirtual && !d.Defined()
 		}
 		if symbols > 0 {
-			t.optimized = append(t.optimized, t.assemble(&assembly{ptx: c, arguments: relocatable(t.bitcodeArguments(text))}, nil))
+			t.assemblies[i] = t.assemble(&assembly{ptx: c, arguments: relocatable(t.bitcodeArguments(text))}, nil)
+			t.optimized = append(t.optimized, t.assemblies[i])
 		}
 		if pure && !in[pureVirtual] {
 			in[pureVirtual] = true
-			t.optimized = append(t.optimized, t.assemble(&assembly{ptx: action.Bytes(trapFor(text)), arguments: relocatable(t.plan.Assemble)}, nil))
+			t.trap = t.assemble(&assembly{ptx: action.Bytes(trapFor(text)), arguments: relocatable(t.plan.Assemble)}, nil)
+			t.optimized = append(t.optimized, t.trap)
 		}
 	}
+	t.build.remarks = slices.Concat(t.remarks...)
 	t.traceMissing(in)
 	t.decide(fmt.Sprintf("ThinLTO compiled %d modules, which are merged", len(t.texts)))
 	t.engineDone()

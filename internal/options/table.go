@@ -230,7 +230,7 @@ var table = []row{
 		help: "Write what went in, what was decided and why, what was run and what came out, as JSON. " +
 			"In a folder that exists, each link gets a file of its own. 'warpld explain' and 'warpld diff' read it."},
 	{long: "warpld-remarks", short: "warpld-remarks", group: own, field: func(o *Options) any { return &o.Own.Remarks }, value: "file name",
-		help: "Also write this file, with what LLVM says about the optimization of bitcode: which calls were inlined or resolved, which were not, and why."},
+		help: "Also write this file, with what LLVM says about the optimization of bitcode: which calls were inlined or resolved, which were not, and why; and what ptxas spilled."},
 	{long: "warpld-remote", short: "warpld-remote", group: own, field: func(o *Options) any { return &o.Own.Remote.Execute }, value: "address",
 		help: "A server of the Remote Execution API whose machines run what is worth it, beside this one, and whose cache is used: " +
 			"grpc://HOST:PORT/INSTANCE or, with TLS, grpcs://HOST:PORT/INSTANCE."},

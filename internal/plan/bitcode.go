@@ -28,11 +28,19 @@ type LLVM struct {
 	Libdevice bool
 	// FTZ, PrecDiv, PrecSqrt and FMA overrule what the bitcode says; nil: they don't.
 	FTZ, PrecDiv, PrecSqrt, FMA *bool
-	// Remarks asks for LLVM's remarks on inlining and devirtualization.
+	// Remarks asks for LLVM's remarks on inlining and devirtualization, and for what
+	// registers are spilled.
 	Remarks bool `json:",omitempty"`
 	// Options are for LLVM itself, in the form of its tools.
 	Options []string
 }
+
+// RemarksOn are the passes whose work LLVM remarks on, and RemarksMissed those that say what
+// they did not do.
+const (
+	RemarksOn     = "inline|wholeprogramdevirt"
+	RemarksMissed = "inline"
+)
 
 // OptionList is what LLVM's own options say about the precision of code.
 func (l *LLVM) OptionList() []string {

@@ -23,10 +23,6 @@ func (p *Plan) decideThin(o *options.Options) error {
 		return &message.Message{Severity: message.Fatal, ID: "thin-ptx", Text: "-emit-ptx writes one text, but ThinLTO makes one of each module",
 			Hint: "leave --warpld-lto=thin away; --warpld-keep keeps the texts"}
 	}
-	if o.Own.Remarks != "" {
-		return &message.Message{Severity: message.Fatal, ID: "thin-remarks", Text: "--warpld-remarks does not go with ThinLTO",
-			Hint: "leave --warpld-lto=thin away"}
-	}
 	for _, piece := range p.Bitcode {
 		why := ""
 		if len(piece.Module.Bitcode) > 1 {

@@ -1,7 +1,19 @@
 //go:build realtools
 
-// Package clang links what clang compiles, with the real clang and libLLVM. Tests
-// are named after the checks that the engine has to pass.
+// Package clang links what clang and rustc compile, with the real compilers and libLLVM.
+// The checks that the engine has to pass, by number, and where they are:
+//
+//	 1  full LTO of the example             Test01FullLTO
+//	 2  ThinLTO in one process, apart, DTLTO Test02ThinLTO; TestDistribute in test/reapi
+//	 3  locals, shared memory, aliases      Test03LocalsSharedAliases
+//	 4  names that PTX does not have        Test04Names; strings and comments: TestRepairNames in internal/engine
+//	 5  what is removed, and that it's said Test05Removal; patterns: TestKeep in internal/plan
+//	 6  damaged inputs, a killed worker     Test06Damaged, TestWorkerKilled
+//	 7  versions and architectures          Test07Versions
+//	 8  floating point                      Test08FloatingPoint
+//	 9  same bytes, however many threads    Test09Deterministic
+//	10  objects, archives, rustc's bitcode  Test10Objects, Test10Rust
+//	11  times of each step                  go run ./test/bench/clang, and docs/clang-measured.md
 package clang
 
 import (
@@ -388,15 +400,16 @@ func Test08FloatingPoint(t *testing.T) {
 	refused(t, "Cicc option values for '-ftz' do not match", []string{plain, other})
 }
 
-// Check 9: the same inputs give the same bytes.
+// Check 9: the same inputs give the same bytes, however many tools run at once.
 func Test09Deterministic(t *testing.T) {
-	files := sample(t, ".bc", bitcode()...)
-	if !bytes.Equal(mustLink(t, files), mustLink(t, files)) {
-		t.Error("two links of the same inputs differ")
-	}
-	files = sample(t, ".bc", thin()...)
-	if !bytes.Equal(mustLink(t, files, "--warpld-lto=thin"), mustLink(t, files, "--warpld-lto=thin")) {
-		t.Error("two thin links of the same inputs differ")
+	for lto, flags := range map[string][]string{"full": bitcode(), "thin": thin()} {
+		files := sample(t, ".bc", flags...)
+		first := mustLink(t, files, "--warpld-lto="+lto)
+		for _, jobs := range []string{"1", "2", "8"} {
+			if !bytes.Equal(first, mustLink(t, files, "--warpld-lto="+lto, "--warpld-jobs="+jobs)) {
+				t.Errorf("%s LTO with %s jobs gives other bytes", lto, jobs)
+			}
+		}
 	}
 }
 
@@ -564,13 +577,19 @@ func TestGenerate(t *testing.T) {
 	}
 }
 
-// TestRemarks: LLVM says what it inlined and resolved.
+// TestRemarks: LLVM says what it inlined and resolved, and ptxas what it spilled.
 func TestRemarks(t *testing.T) {
-	r := link(t, sample(t, ".bc", bitcode()...), "--warpld-remarks=remarks")
-	text := string(r.Files["remarks"])
-	for _, want := range []string{"'_Z10helper_mulff' inlined into 'kern_live'", "devirtualized", "not inlined into"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no remark has %q:\n%s", want, text)
+	for lto, flags := range map[string][]string{"full": bitcode(), "thin": thin()} {
+		files := append(sample(t, ".bc", flags...), compile(t, clang22, "spills.cu", "spills.bc", flags...))
+		r := link(t, files, "--warpld-remarks=remarks", "-maxrregcount=32", "--warning-as-error", "--warpld-lto="+lto)
+		if r.Exit != 0 || strings.Contains(r.Stderr, "bytes spill") {
+			t.Fatalf("%s: exit %d\n%s", lto, r.Exit, r.Stderr)
+		}
+		text := string(r.Files["remarks"])
+		for _, want := range []string{"'_Z10make_shapePvf' inlined into 'kern_live'", "devirtualized", "not inlined into", "'spills' spills registers to memory: "} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: no remark has %q:\n%s", lto, want, text)
+			}
 		}
 	}
 }
@@ -603,29 +622,43 @@ func TestDriver(t *testing.T) {
 
 // TestKeep: the commands that --verbose-keep prints make the output anew.
 func TestKeep(t *testing.T) {
-	files := sample(t, ".bc", bitcode()...)
-	dir := t.TempDir()
-	exe := kit.Binary(t)
-	args := append([]string{"-dlto", "-arch=" + arch, "-o", filepath.Join(dir, "out.cubin"), "--verbose-keep", "--warpld-cache=off", "--warpld-cuda=" + toolkit(t).Root}, files...)
-	commands := run(t, exe, args...)
-	keep := filepath.Join(dir, "out.cubin.keep")
-	for _, made := range []string{"llvm/lto.ptx", "llvm/lto.cubin"} {
-		if err := os.Remove(filepath.Join(keep, made)); err != nil {
+	for name, test := range map[string]struct {
+		lto   string
+		flags []string
+		made  string // what is removed before
+	}{
+		"full LTO":                     {"full", bitcode(), "llvm/lto.*"},
+		"ThinLTO":                      {"thin", thin(), "llvm/*/lto.*"},
+		"ThinLTO of modules to change": {"thin", thin("-nogpulib"), "llvm/summary-*/*"},
+	} {
+		dir := t.TempDir()
+		output := filepath.Join(dir, "out.cubin")
+		args := append([]string{"-dlto", "-arch=" + arch, "-o", output, "--verbose-keep", "--warpld-cache=off", "--warpld-lto=" + test.lto,
+			"-kernels-used=kern_live", "--warpld-cuda=" + toolkit(t).Root}, sample(t, ".bc", test.flags...)...)
+		commands := run(t, kit.Binary(t), args...)
+		keep := output + ".keep"
+		made, err := filepath.Glob(filepath.Join(keep, test.made))
+		if err != nil || len(made) == 0 {
+			t.Fatalf("%s: nothing is called %s", name, test.made)
+		}
+		for _, path := range made {
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		script := exec.Command("sh", "-e", "-c", commands)
+		script.Dir = keep
+		if out, err := script.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s\n%s", name, err, commands, out)
+		}
+		first, err := os.ReadFile(output)
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	script := exec.Command("sh", "-e", "-c", commands)
-	script.Dir = keep
-	if out, err := script.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s\n%s", err, commands, out)
-	}
-	first, err := os.ReadFile(filepath.Join(dir, "out.cubin"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := os.ReadFile(filepath.Join(keep, "out.cubin"))
-	if err != nil || !bytes.Equal(first, again) {
-		t.Errorf("the commands made another output (%v)\n%s", err, commands)
+		again, err := os.ReadFile(filepath.Join(keep, "out.cubin"))
+		if err != nil || !bytes.Equal(first, again) {
+			t.Errorf("%s: the commands made another output (%v)\n%s", name, err, commands)
+		}
 	}
 }
 

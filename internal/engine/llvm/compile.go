@@ -7,6 +7,7 @@ import (
 
 	"github.com/ebitengine/purego"
 	"github.com/warpld/warpld/internal/engine"
+	"github.com/warpld/warpld/internal/plan"
 )
 
 const triple = "nvptx64-nvidia-cuda"
@@ -156,7 +157,7 @@ func (p *program) optionList() []string {
 		list = append(list, "-whole-program-visibility")
 	}
 	if p.job.Remarks {
-		list = append(list, "-pass-remarks=inline|wholeprogramdevirt", "-pass-remarks-missed=inline")
+		list = append(list, "-pass-remarks="+plan.RemarksOn, "-pass-remarks-missed="+plan.RemarksMissed)
 	}
 	return append(append(list, p.job.OptionList()...), p.job.Options...)
 }

@@ -28,6 +28,7 @@ var stages = map[string]struct {
 	engine.PostLink:    {"-library=PATH -m64 OPTIONS -o FILE MODULE...", postLink},
 	engine.NVVMCompile: {"[-engine=nvvm|jitlink] -library=PATH -m64 OPTIONS -o FILE MODULE...", nvvmCompile},
 	engine.Carry:       {"-arch=sm_NN [-id=ID] [-host-refs] [-host-ref-XX=PATTERN]... -o FILE CODE", carry},
+	engine.Rename:      {"-o FILE PTX", rename},
 }
 
 var errUsage = errors.New("usage")
@@ -119,6 +120,19 @@ func writeModule(output string, m *object.Module, container bool) error {
 		return err
 	}
 	return write(output, data)
+}
+
+// rename makes names of PTX of those that ThinLTO makes.
+func rename(args []string) error {
+	output, input, err := parse(newFlags(), args)
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(input)
+	if err != nil {
+		return err
+	}
+	return write(output, engine.RepairNames(text))
 }
 
 // carry makes a part of a merge: a fat binary with the code and, if there is an
