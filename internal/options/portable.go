@@ -23,9 +23,9 @@ type Places struct {
 var (
 	portableOwn = []string{"warpld-engine", "warpld-exact-bytes", "warpld-llvm-options", "warpld-lto", "warpld-memory-limit", "warpld-merge",
 		"warpld-mode", "warpld-slice-size", "warpld-strict", "warpld-time-limit", "warpld-verbose"}
-	leftOut     = []string{"nvvmpath", "options-file", "output-file"}
+	leftOut     = []string{"host-ccbin", "host-linker-options", "nvvmpath", "options-file", "output-file"}
 	outputs     = []string{"dot-file", "register-link-binaries", "time", "uidx-file"}
-	makesNoLink = []string{"gen-host-linker-script", "help", "host-ccbin", "host-linker-options", "version"}
+	makesNoLink = []string{"gen-host-linker-script", "help", "version"}
 	forTools    = []string{"Xnvvm", "Xptxas", "warpld-llvm-options"}
 )
 

@@ -22,6 +22,7 @@ func TestPortable(t *testing.T) {
 	tests := []struct{ args, env, want string }{
 		{"-arch sm_80 -dlto a.o -o x.cubin ./a.o", "", "--arch=sm_80 --dlto in1 in2"},
 		{`-L/x,"/y,z" -L/w -lm -nvvmpath=/cuda/nvvm -r`, "", "--library-path=lib0 --library-path=lib1 --library-path=lib2 --library=m --relocatable-link"},
+		{"-r --host-ccbin=g++ -Xlinker=-x", "", "--relocatable-link"}, // nvcc gives them always; scripts for the host linker alone need them
 		{"@words", "", "--dlto in1"},
 		{"-g -optf more b.o", "", "--debug --arch=sm_90 in1 in2"},
 		{"-time=- --register-link-binaries /tmp/r.h", "", "--time=- --register-link-binaries=out-register-link-binaries"},
@@ -46,7 +47,7 @@ func TestPortable(t *testing.T) {
 }
 
 func TestNotPortable(t *testing.T) {
-	for _, arg := range []string{"-ghls", "-V", "--host-ccbin=x", "-Xlinker=x", "-Xptxas=-o=/x", "--warpld-llvm-options=-f=../x", "-Xnvvm=/x"} {
+	for _, arg := range []string{"-ghls", "-V", "-Xptxas=-o=/x", "--warpld-llvm-options=-f=../x", "-Xnvvm=/x"} {
 		if args, err := portable(t, []string{arg}, "", nil, places()); err == nil {
 			t.Errorf("%s is taken for %q", arg, args)
 		}

@@ -27,7 +27,7 @@ type packed struct {
 var links = []packed{
 	{name: "whole", args: "-arch=sm_80 -dlto OBJ/stored/a.o OBJ/stored/b.o -LCUDA/lib64 -lcudadevrt -lcudart"},
 	{name: "compressed", args: "-arch=sm_90 -dlto OBJ/default/a.o OBJ/default/b.o -LCUDA/lib64 -lcudadevrt"},
-	{name: "partial", args: "-arch=sm_80 -dlto OBJ/stored/a.o OBJ/rdc/b.o -LCUDA/lib64 -lcudadevrt --register-link-binaries=reg.h -time=times.csv"},
+	{name: "partial", args: "-arch=sm_80 -dlto OBJ/stored/a.o OBJ/rdc/b.o -LCUDA/lib64 -lcudadevrt --register-link-binaries=reg.h -time=times.csv --host-ccbin=/usr/bin/g++"},
 	{name: "own merge", args: "-arch=sm_80 -dlto OBJ/stored/a.o OBJ/rdc/b.o -LCUDA/lib64 -lcudadevrt --warpld-merge=own --warpld-exact-bytes"},
 	{name: "relocatable", args: "-arch=sm_80 -dlto -r OBJ/stored/a.o OBJ/stored/b.o CUDA/lib64/libcudadevrt.a"},
 	{name: "archive", args: "-arch=sm_80 -dlto OBJ/stored/a.o -Llib -lb lib/libb.a -LCUDA/lib64 -lcudadevrt"},
