@@ -50,6 +50,14 @@ func Known(name string) bool {
 	return slices.ContainsFunc(commands, func(c command) bool { return c.name == name })
 }
 
+// List tells of all commands.
+func List() (list []options.Command) {
+	for _, c := range commands {
+		list = append(list, options.Command{Name: c.name, Usage: c.usage, About: c.about})
+	}
+	return list
+}
+
 // Run runs the command that args begins with and gives the exit code.
 func Run(ctx context.Context, c link.Caller, args []string) int {
 	log := message.NewLog(c.Stderr, message.Style{Terminal: c.Terminal})
@@ -97,7 +105,7 @@ func usage(name string) error {
 }
 
 func man(_ context.Context, c link.Caller, _ []string) error {
-	_, err := io.WriteString(c.Stdout, options.ManPage())
+	_, err := io.WriteString(c.Stdout, options.ManPage(List()))
 	return err
 }
 
@@ -105,11 +113,7 @@ func completion(_ context.Context, c link.Caller, args []string) error {
 	if len(args) != 1 {
 		return usage("completion")
 	}
-	var list []options.Command
-	for _, cmd := range commands {
-		list = append(list, options.Command{Name: cmd.name, About: cmd.about})
-	}
-	script := options.Completion(args[0], list)
+	script := options.Completion(args[0], List())
 	if script == "" {
 		return usage("completion")
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A Command is one of warpld's own, for the shells.
-type Command struct{ Name, About string }
+// A Command is one of warpld's own.
+type Command struct{ Name, Usage, About string }
 
 // Completion is the script that lets a shell complete command lines; empty: the shell
 // is none of bash, zsh and fish.

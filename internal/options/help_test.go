@@ -1,4 +1,4 @@
-package options
+package options_test
 
 import (
 	"flag"
@@ -7,13 +7,16 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/warpld/warpld/internal/command"
+	"github.com/warpld/warpld/internal/options"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
 func TestGoldenTexts(t *testing.T) {
 	docs := filepath.Join("..", "..", "docs")
-	for golden, got := range map[string]string{filepath.Join("testdata", "help.txt"): Help("nvlink"), filepath.Join(docs, "warpld.1"): ManPage()} {
+	for golden, got := range map[string]string{filepath.Join("testdata", "help.txt"): options.Help("nvlink"), filepath.Join(docs, "warpld.1"): options.ManPage(command.List())} {
 		if *update {
 			if err := os.WriteFile(golden, []byte(got), 0o666); err != nil {
 				t.Fatal(err)

@@ -3,9 +3,13 @@ package options
 import "strings"
 
 // ManPage is warpld.1, in roff.
-func ManPage() string {
+func ManPage(commands []Command) string {
 	var b strings.Builder
 	b.WriteString(manHead)
+	b.WriteString(".SH COMMANDS\n" + roff("If the first argument is one of these, warpld does not link.") + "\n")
+	for _, c := range commands {
+		b.WriteString(".TP\n\\fBwarpld " + roff(c.Usage) + "\\fR\n" + roff(c.About) + "\n")
+	}
 	manGroup(&b, "OPTIONS", "", documented)
 	manGroup(&b, "OPTIONS OF WARPLD", "These may be written with one dash or two.", own)
 	manGroup(&b, "HIDDEN OPTIONS", "The following are understood although nvlink does not speak of them.", hidden)
@@ -51,8 +55,14 @@ warpld \- device linker for CUDA with link\-time optimization
 .SH SYNOPSIS
 .B nvlink
 [\fIoptions\fR] \fIobjects\fR
+.br
+.B warpld
+[\fIoptions\fR] \fIobjects\fR
+.br
+.B warpld
+\fIcommand\fR ...
 .SH DESCRIPTION
-Started under the name nvlink,
+Started under the name nvlink, or with arguments like nvlink's,
 .B warpld
 takes the options of NVIDIA's nvlink and does its work.
 Object files, archives, cubins, fatbins and LTO\-IR are linked into one cubin.
