@@ -64,17 +64,49 @@ type project func(t *testing.T, w way, dir string) (program, log string)
 var projects = map[string]project{"cmake": cmake, "plain": plain}
 
 func cmake(t *testing.T, w way, dir string) (program, log string) {
+	configure(t, w, dir)
+	return filepath.Join(dir, "program"), w.run(t, dir, "cmake", "--build", dir, "--verbose")
+}
+
+func configure(t *testing.T, w way, dir string) {
+	t.Helper()
 	source, err := filepath.Abs("project")
 	if err != nil {
 		t.Fatal(err)
 	}
-	configure := []string{"cmake", "-G", "Ninja", "-S", source, "-B", dir, "-DCMAKE_CUDA_ARCHITECTURES=80;90"}
+	args := []string{"cmake", "-G", "Ninja", "-S", source, "-B", dir, "-DCMAKE_CUDA_ARCHITECTURES=80;90"}
 	if w.nvcc != "" {
-		configure = append(configure, "-DCMAKE_CUDA_COMPILER="+w.nvcc)
+		args = append(args, "-DCMAKE_CUDA_COMPILER="+w.nvcc)
 	}
-	w.run(t, dir, configure...)
-	return filepath.Join(dir, "program"), w.run(t, dir, "cmake", "--build", dir, "--verbose")
+	w.run(t, dir, args...)
 }
+
+// TestCMakeUnderstands holds what CMake reads out of the output of nvcc and its linker
+// (implicit libraries and folders, versions) against what it reads without warpld.
+func TestCMakeUnderstands(t *testing.T) {
+	var want string
+	for _, w := range ways(t, kit.Toolkits(t)[0]) {
+		dir := t.TempDir()
+		configure(t, w, dir)
+		found, err := filepath.Glob(filepath.Join(dir, "CMakeFiles", "*", "CMakeCUDACompiler.cmake"))
+		if err != nil || len(found) != 1 {
+			t.Fatal(found, err)
+		}
+		text, err := os.ReadFile(found[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		understood := compilerLine.ReplaceAllString(string(text), "")
+		if !w.warpld {
+			want = understood
+		} else if understood != want {
+			t.Errorf("%s: CMake understands\n%swant\n%s", w.name, understood, want)
+		}
+	}
+}
+
+// compilerLine names the compiler, which is in the shim.
+var compilerLine = regexp.MustCompile(`(?m)^set\(CMAKE_CUDA_COMPILER ".*"\)$`)
 
 func plain(t *testing.T, w way, dir string) (program, log string) {
 	source, err := filepath.Abs("project")
