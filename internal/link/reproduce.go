@@ -35,9 +35,10 @@ type packer struct {
 type fileID struct{ device, inode uint64 }
 
 // reproduce packs the link, before anything is read: also what can't be linked is
-// worth to be looked at elsewhere.
+// worth to be looked at elsewhere. Builds with the option in the environment also ask
+// for versions and scripts, which are no links.
 func (l *linker) reproduce() error {
-	if l.options.Own.Reproduce == "" {
+	if l.options.Own.Reproduce == "" || l.options.Version || l.options.GenHostLinkerScript != "" {
 		return nil
 	}
 	p := &packer{linker: l, known: map[fileID]string{}}

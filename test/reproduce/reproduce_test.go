@@ -61,6 +61,26 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// TestNotPacked has what is no link, which works as ever, and a link that would not be
+// the same elsewhere, which fails.
+func TestNotPacked(t *testing.T) {
+	tk := kit.Toolkits(t)[0]
+	dir := prepare(t, tk)
+	for _, args := range []string{"--version", "-ghls=lcs-aug -o x.lcs"} {
+		run(t, 0, warpld(dir, tk, append(strings.Fields(args), "--warpld-reproduce=x.tar.zst")...))
+	}
+	if out, err := exec.Command("ar", "rcT", filepath.Join(dir, "thin.a"), filled("OBJ/stored/b.o", tk)).CombinedOutput(); err != nil {
+		t.Fatalf("ar: %v\n%s", err, out)
+	}
+	thin := packed{args: "-arch=sm_80 -dlto OBJ/stored/a.o thin.a"}
+	if out := run(t, 1, thin.packed(dir, tk, "x.tar.zst")); !strings.Contains(out, "'thin.a' cannot be packed\n    note: it is a thin archive") {
+		t.Errorf("a thin archive: %s", out)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*.tar.zst*")); len(left) > 0 {
+		t.Errorf("there is %v", left)
+	}
+}
+
 // TestCompare lets warpld compare itself with nvlink, by a command line and by a
 // packed link.
 func TestCompare(t *testing.T) {
