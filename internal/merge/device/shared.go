@@ -55,6 +55,9 @@ func (l *linker) layOutShared() error {
 	}
 	s.agreeOnDynamic()
 	for _, k := range l.reached.kernels {
+		if end := s.ofKernel(k).dynamic; end > maxShared && l.options.specific() {
+			return unsupported("", "how much shared memory a kernel may have for %s, of which '%s' has %d bytes", l.options.Arch, l.symbols[k].name, end)
+		}
 		s.finishKernel(k)
 	}
 	s.finishCommon()
