@@ -31,7 +31,7 @@ func sample() *record.Record {
 		Actions: []record.Action{
 			{Label: "compile", Tool: "/bin/warpld", Source: "ran", Start: 1000, Wall: 900_000, CPU: 800_000, Memory: 64 << 20},
 			{Label: "assemble", Tool: "/bin/ptxas", Source: "cache", Start: 2000, Wall: 100},
-			{Label: "assemble", Tool: "/bin/ptxas", Source: "ran", Where: "worker-7", Start: 3000, Wall: 500_000},
+			{Label: "assemble", Tool: "/bin/ptxas", Source: "ran", Where: "worker-7", Start: 3000, Wall: 600_000, Waited: 100_000},
 			{Label: "merge", Tool: "/bin/nvlink", Source: "ran", Failure: "exit code 255", Start: 950_000, Wall: 5}},
 		Messages: []record.Message{{Severity: "info", Text: "silent"}, {Severity: "warning", Text: "stack <unknown>", Notes: []string{"a note"}, Hint: "a hint"}},
 		Output:   &record.File{Path: "out/prog.cubin", Size: 20480},
@@ -65,7 +65,7 @@ func TestContents(t *testing.T) {
 		"banks":          `0: 360 B, 3: 8 B`,
 		"bar on a track": `<title>compile: 900.0 ms, ran here</title>`,
 		"cached bar":     `<title>assemble: 0.1 ms, from the cache</title>`,
-		"remote bar":     `<title>assemble: 500.0 ms, ran on worker-7</title>`,
+		"remote bar":     `<title>assemble: 500.0 ms, ran on worker-7, after it had waited for 100.0 ms</title>`,
 		"failed bar":     `<title>merge: 0.0 ms, failed: exit code 255</title>`,
 		"removed kernel": `1 kernel: no host code refers to it`,
 		"removed by":     `used by <span class="symbol">k(int*)</span>`,

@@ -74,7 +74,8 @@ func (p percent) Bar() template.CSS { return template.CSS(fmt.Sprintf("width:%.1
 // work groups the actions, the costliest first.
 func work(r *record.Record) []workRow {
 	rows := map[string]*workRow{}
-	for _, a := range r.Actions {
+	for i := range r.Actions {
+		a := &r.Actions[i]
 		row := rows[a.Label]
 		if row == nil {
 			row = &workRow{Label: a.Label}
@@ -86,9 +87,9 @@ func work(r *record.Record) []workRow {
 		} else if a.Where != "" {
 			row.Remote++
 		}
-		row.Wall += a.Wall
+		row.Wall += ran(a)
 		row.CPU += a.CPU
-		row.Longest = max(row.Longest, a.Wall)
+		row.Longest = max(row.Longest, ran(a))
 		row.Memory = max(row.Memory, a.Memory)
 	}
 	var list []workRow

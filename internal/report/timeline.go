@@ -61,12 +61,19 @@ func newTimeline(r *record.Record) *timeline {
 	for _, placed := range r.Tracks() {
 		a := placed.Action
 		t.Tracks = max(t.Tracks, placed.Track)
-		add(placed.Track, a.Start, a.Wall, class(a), fmt.Sprintf("%s: %s, %s", a.Label, duration(a.Wall), source(a)), a.Label)
+		title := fmt.Sprintf("%s: %s, %s", a.Label, duration(ran(a)), source(a))
+		if a.Waited > 0 {
+			title += ", after it had waited for " + duration(a.Waited)
+		}
+		add(placed.Track, sane(a.Start)+sane(a.Waited), ran(a), class(a), title, a.Label)
 	}
 	t.Height = lineTop + (t.Tracks+1)*lineHeight
 	t.Ticks = ticks(whole, scale)
 	return t
 }
+
+// ran is how long an action took without the time that it waited for others.
+func ran(a *record.Action) int64 { return max(0, sane(a.Wall)-sane(a.Waited)) }
 
 // sane bounds a time that a record claims.
 func sane(us int64) int64 {
