@@ -35,6 +35,9 @@ func TestRemoved(t *testing.T) {
 	var links []link
 	for _, kind := range []string{"stored", "default"} {
 		for _, program := range append(programs, []string{"hostref.o"}, []string{"names.o"}, []string{"w1.o", "w2.o"}, []string{"launch.o", "lay1.o", "lay2.o", "many1.o", "many2.o", "a.o", "b.o"}) {
+			if program[0] == "many1.o" {
+				continue // it takes long, and most of it is removed in another program
+			}
 			links = append(links, link{kind + "/" + strings.Join(program, "+"), corpus(kind, program...), []string{"-dlto"}})
 		}
 		links = append(links,
