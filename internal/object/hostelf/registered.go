@@ -3,6 +3,7 @@ package hostelf
 import (
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -15,6 +16,10 @@ import (
 // not. It calls a function of the runtime for each one, with its name; where the
 // calls and the names are, relocations of the code tell.
 type Registered struct{ Kernels, Variables []string }
+
+// ErrIndirect: the host code calls the runtime by addresses that it loads once for many
+// calls, so relocations don't tell what it registers.
+var ErrIndirect = errors.New("calls through pointers")
 
 // registering are the runtime's functions, and whether they register a kernel.
 var registering = map[string]bool{"__cudaRegisterFunction": true, "__cudaRegisterVar": false, "__cudaRegisterManagedVar": false}
@@ -78,6 +83,8 @@ func (f *Registered) add(e *elf64.File, s *elf64.Section, symbols *elf64.SymbolT
 		y := symbols.At(int(r.symbol))
 		kernel, registers := registering[y.Name]
 		switch {
+		case registers && !r.calls(e.Machine):
+			return fmt.Errorf("%w: of %s", ErrIndirect, y.Name)
 		case registers && name != "":
 			f.register(name, kernel)
 			name = ""
@@ -115,6 +122,17 @@ type relocation struct {
 	place        uint64
 	kind, symbol uint32
 	addend       uint64
+}
+
+// calls says whether the relocation is one of a direct call.
+func (r *relocation) calls(m elf64.Machine) bool {
+	switch m {
+	case elf64.X8664:
+		return r.kind == 2 || r.kind == 4 // PC32, PLT32
+	case elf64.AArch64:
+		return r.kind == 282 || r.kind == 283 // JUMP26, CALL26
+	}
+	return false
 }
 
 // target is where a relocation leads to behind its symbol. Of x86 it counts from the
