@@ -83,8 +83,13 @@ func TestPrograms(t *testing.T) {
 	})
 }
 
+// TestGeneratedProgram links 64 modules, in the full form for every target.
 func TestGeneratedProgram(t *testing.T) {
-	forEachSetting(t, kit.Archs, func(t *testing.T, s setting) {
+	archs := kit.Archs
+	if !kit.Full() {
+		archs = []string{"sm_80"}
+	}
+	forEachSetting(t, archs, func(t *testing.T, s setting) {
 		t.Parallel()
 		s.compare(t, generated())
 	})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -14,6 +15,20 @@ import (
 // A Usage is what a process and all that it started and waited for needed: seconds,
 // and the most megabytes that they had at one time.
 type Usage struct{ Wall, CPU, Memory float64 }
+
+// Medians are those of each metric.
+func Medians(used []Usage) Usage {
+	median := func(of func(Usage) float64) float64 {
+		var list []float64
+		for _, u := range used {
+			list = append(list, of(u))
+		}
+		slices.Sort(list)
+		return list[len(list)/2]
+	}
+	return Usage{Wall: median(func(u Usage) float64 { return u.Wall }), CPU: median(func(u Usage) float64 { return u.CPU }),
+		Memory: median(func(u Usage) float64 { return u.Memory })}
+}
 
 // Measure runs a command that must succeed.
 func Measure(cmd *exec.Cmd) (Usage, error) {

@@ -16,6 +16,10 @@ import (
 // Archs are the targets for which every suite links.
 var Archs = []string{"sm_75", "sm_80", "sm_90", "sm_100", "sm_120"}
 
+// Full says that suites run in their full form, which takes too long for CI where
+// nvlink's answers are not kept from a run before.
+func Full() bool { return os.Getenv("WARPLD_TEST_FULL") == "1" }
+
 // A Toolkit is an installed CUDA toolkit.
 type Toolkit struct {
 	Root    string

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/warpld/warpld/test/kit"
 )
 
 // A scenario is one command line of the comparison.
@@ -27,11 +29,8 @@ func (c scenario) in(s setting) bool {
 }
 
 // full says that every command line is run in every setting that it is for, as
-// docs/comparison.md shows it. It takes too long for CI where nvlink's answers
-// are not kept from a run before.
-func full() bool {
-	return os.Getenv("WARPLD_TEST_FULL") == "1" || os.Getenv("WARPLD_UPDATE_DOCS") == "1"
-}
+// docs/comparison.md shows it.
+func full() bool { return kit.Full() || os.Getenv("WARPLD_UPDATE_DOCS") == "1" }
 
 // sampled says whether a link is one of the reduced form: each command line is
 // run in one setting, for sm_90 with the first release if it is for that, and

@@ -57,7 +57,7 @@ func (b *bench) measure(turns int, only string) (results, error) {
 	}
 	var all results
 	for k, used := range b.found {
-		all = append(all, result{b.name, b.modules, k.linker, k.scenario, medians(used), b.failed[k]})
+		all = append(all, result{b.name, b.modules, k.linker, k.scenario, kit.Medians(used), b.failed[k]})
 	}
 	all.sort()
 	return all, nil

@@ -59,20 +59,6 @@ func (r result) metric(name string) float64 {
 	return map[string]float64{"wall": r.Wall, "CPU": r.CPU, "memory": r.Memory}[name]
 }
 
-// medians are those of each metric.
-func medians(used []kit.Usage) kit.Usage {
-	median := func(of func(kit.Usage) float64) float64 {
-		var list []float64
-		for _, u := range used {
-			list = append(list, of(u))
-		}
-		slices.Sort(list)
-		return list[len(list)/2]
-	}
-	return kit.Usage{Wall: median(func(u kit.Usage) float64 { return u.Wall }), CPU: median(func(u kit.Usage) float64 { return u.CPU }),
-		Memory: median(func(u kit.Usage) float64 { return u.Memory })}
-}
-
 // table shows all, with how many times faster than nvlink each is.
 func (all results) table() string {
 	var b strings.Builder
