@@ -9,14 +9,12 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/warpld/warpld/internal/action"
 	"github.com/warpld/warpld/internal/action/local"
 	"github.com/warpld/warpld/internal/engine"
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/options"
-	"github.com/warpld/warpld/internal/record"
 	"github.com/warpld/warpld/internal/toolkit"
 )
 
@@ -27,7 +25,7 @@ var ErrUsage = errors.New("wrong arguments")
 // Distribute does the compilations of a ThinLTO link for a linker of LLVM's, as the
 // steps of our own links are done: from the cache, by a server's machines, or here.
 func Distribute(ctx context.Context, c Caller, args []string) (err error) {
-	l := &linker{Caller: c, log: message.NewLog(c.Stderr, message.Style{Terminal: c.Terminal}), record: record.Record{Started: time.Now()}}
+	l := newLinker(c)
 	if l.options, err = options.Parse(args, c.Env("WARPLD_FLAGS"), os.ReadFile, l.log.Report); err != nil {
 		return err
 	}

@@ -64,11 +64,16 @@ type linker struct {
 	scanned [][]symbols.Symbol
 }
 
-// Run links as nvlink with these arguments would, and gives the exit code.
-func Run(ctx context.Context, c Caller, args []string) int {
+// newLinker is a link that begins now.
+func newLinker(c Caller) *linker {
 	status := &progress.Display{Out: c.Stderr, Width: c.Width}
 	c.Stdout, c.Stderr = status.Over(c.Stdout), status
-	l := &linker{Caller: c, status: status, log: message.NewLog(c.Stderr, message.Style{Terminal: c.Terminal}), record: record.Record{Started: time.Now()}}
+	return &linker{Caller: c, status: status, log: message.NewLog(c.Stderr, message.Style{Terminal: c.Terminal}), record: record.Record{Started: time.Now()}}
+}
+
+// Run links as nvlink with these arguments would, and gives the exit code.
+func Run(ctx context.Context, c Caller, args []string) int {
+	l := newLinker(c)
 	var err error
 	if l.options, err = options.Parse(args, c.Env("WARPLD_FLAGS"), os.ReadFile, l.hold); err == nil {
 		l.log.SetPolicy(policy(l.options))
