@@ -40,17 +40,23 @@ var (
 
 // Instructions counts those of each function of a cubin, but for NOPs.
 func (t Toolkit) Instructions(cubin string) (map[string]int, error) {
+	counts := map[string]int{}
+	return counts, t.EachInstruction(cubin, func(function, _ string) { counts[function]++ })
+}
+
+// EachInstruction goes through a cubin's functions as cuobjdump shows them, and leaves NOPs out.
+func (t Toolkit) EachInstruction(cubin string, visit func(function, instruction string)) error {
 	text, err := exec.Command(t.Tool("cuobjdump"), "-sass", cubin).Output()
 	if err != nil {
-		return nil, fmt.Errorf("cuobjdump %s: %w", cubin, err)
+		return fmt.Errorf("cuobjdump %s: %w", cubin, err)
 	}
-	counts, function := map[string]int{}, ""
+	function := ""
 	for line := range strings.Lines(string(text)) {
 		if part := functionLine.FindStringSubmatch(line); part != nil {
 			function = part[1]
 		} else if part := codeLine.FindStringSubmatch(line); part != nil && !strings.HasPrefix(part[1], "NOP") {
-			counts[function]++
+			visit(function, part[1])
 		}
 	}
-	return counts, nil
+	return nil
 }
