@@ -105,6 +105,9 @@ func follow(t *testing.T, path, dir string) {
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "PATH="+bin+":"+tk.Tool("")+":"+os.Getenv("PATH"), "CUDA_HOME="+tk.Root, "HOME="+home,
 		"XDG_CACHE_HOME="+filepath.Join(home, "cache"), "WARPLD_CACHE_DIR="+filepath.Join(home, "warpld-cache"), "WARPLD_FLAGS=--warpld-record="+records, "GOCACHE="+folders[0], "GOMODCACHE="+folders[1])
+	if filepath.Base(path) == "pytorch.md" {
+		cmd.Env = append(cmd.Env, forPyTorch(t, bin)...)
+	}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", path, err, out)
@@ -112,4 +115,20 @@ func follow(t *testing.T, path, dir string) {
 	if linked, err := filepath.Glob(filepath.Join(records, "*.json")); err != nil || len(linked) == 0 {
 		t.Errorf("%s: warpld did not link:\n%s", path, out)
 	}
+}
+
+// forPyTorch makes Debian's PyTorch, which is for Debian's python3 and made without CUDA,
+// build extensions for it: it is told a version, and has empty libraries to link with.
+func forPyTorch(t *testing.T, bin string) (env []string) {
+	t.Helper()
+	dir := t.TempDir()
+	script := `ln -s /usr/bin/python3 "$1/python3"
+		echo 'import torch; torch.version.cuda = "13.0"' >sitecustomize.py
+		for name in c10_cuda torch_cuda; do gcc -shared -x c /dev/null -o lib$name.so; done`
+	cmd := exec.Command("bash", "-ec", script, "-", bin)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return []string{"PYTHONPATH=" + dir, "LIBRARY_PATH=" + dir}
 }
