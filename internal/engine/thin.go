@@ -38,7 +38,7 @@ func Prepare(t Tools, m Module, settings plan.LLVM, libdevice string) (*action.A
 // Names of files of the programs.
 const (
 	summarizedFile  = "summarized.bc"
-	resolutionsFile = "resolutions"
+	ResolutionsFile = "resolutions"
 	indexSuffix     = ".thinlto.bc"
 	importsSuffix   = ".imports"
 )
@@ -85,7 +85,7 @@ func ThinLink(tt ThinTools, t Tools, modules []Module, settings plan.LLVM, resol
 	if settings.Closed {
 		args = append(args, "-whole-program-visibility")
 	}
-	args = append(append(args, settings.Options...), "@"+resolutionsFile)
+	args = append(append(args, settings.Options...), "@"+ResolutionsFile)
 	var lines strings.Builder
 	var inputs []action.File
 	var outputs []string
@@ -98,7 +98,7 @@ func ThinLink(tt ThinTools, t Tools, modules []Module, settings plan.LLVM, resol
 			fmt.Fprintf(&lines, "-r=%s,%s,%s\n", name, r.Symbol, flags(r))
 		}
 	}
-	inputs = append(inputs, action.File{Name: resolutionsFile, Content: action.Bytes([]byte(lines.String()))})
+	inputs = append(inputs, action.File{Name: ResolutionsFile, Content: action.Bytes([]byte(lines.String()))})
 	return thinAction("thin-link", tt.LTO2, t, args, inputs, outputs...)
 }
 

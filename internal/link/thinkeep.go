@@ -21,8 +21,11 @@ func (t *thinLink) keepThin(k *keeper) {
 	if t.linking == nil {
 		return
 	}
-	resolutions := t.linking.Inputs[len(t.modules)]
-	k.save(filepath.Join(llvmFolder, resolutions.Name), resolutions.Content)
+	for _, f := range t.linking.Inputs {
+		if f.Name == engine.ResolutionsFile {
+			k.save(filepath.Join(llvmFolder, f.Name), f.Content)
+		}
+	}
 	k.action(llvmFolder, t.linking)
 	if t.linked == nil {
 		return
