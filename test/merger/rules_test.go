@@ -31,7 +31,7 @@ var rules = []rule{
 	{"A strong variable takes the place of a weak one, whose bytes stay.", "resolve.go", "v.section, v.value, v.size, v.binding, v.weak = at.section, at.offset+y.Value", "v.section, v.value, v.size, v.binding, v.weak = at.section, v.value"},
 	{"Relocations in a variable that lost are dropped.", "object.go", "return slices.ContainsFunc(o.losers[section]", "return false && slices.ContainsFunc(o.losers[section]"},
 	{"Before 13.4 weak symbols stand among the local ones.", "resolve.go", "y.global = y.binding == elf64.Global || y.binding == elf64.Weak && l.options.Toolkit >= toolkit134", "y.global = y.binding != elf64.Local"},
-	{"Before 13.4 a function has the binding of the first reference.", "resolve.go", "if l.options.Toolkit >= toolkit134 {\n\t\tf.binding", "if true {\n\t\tf.binding"},
+	{"A function has the binding of its definition.", "resolve.go", "f.section, f.binding = y.Other, y.Value, text, y.Binding", "f.section = y.Other, y.Value, text"},
 	{"A variable has one size in all inputs.", "resolve.go", "was.size == 0 || y.Size == 0 || was.size == y.Size", "was.size == 0 || y.Size == 0 || was.size != 0"},
 	{"A second definition names the first input that knew the symbol.", "messages.go", `"Multiple definition of '%s' in '%s', first defined in '%s'", y.Name, o.name, old.from)`, `"Multiple definition of '%s' in '%s', first defined in '%s'", y.Name, o.name, o.name)`},
 	{"Two prototypes for one function are an error.", "callgraph.go", "\t\t\tl.prototypeClash(o, id, name)\n", ""},
@@ -117,6 +117,8 @@ var rules = []rule{
 	{"With -r rows keep their order.", "relink.go", "\t\tslices.Reverse(s.attributes.rows) // the file reverses them again\n", ""},
 	{"With -r a shared variable has its alignment.", "relink.go", "y.value = y.align // until", "_ = y // until"},
 	{"With -r references between debug sections keep their base.", "relink.go", "int64(r.base+field)", "int64(field)"},
+	{"A variable has the binding of its definition.", "resolve.go", "y.Binding == elf64.Weak, y.Binding\n", "y.Binding == elf64.Weak, v.binding\n"},
+	{"A kernel of another input stays among the externals.", "compute.go", " || y.listedOwn || y.isKernel()", " || y.listedOwn"},
 }
 
 // mutate gives a file for -overlay, in which the merger does without a rule.
@@ -153,7 +155,7 @@ func (r *rule) caught(t *testing.T) string {
 	overlay := r.mutate(t)
 	for _, suite := range [][]string{
 		{"../../internal/merge/device", ""},
-		{".", "sm_80", "TestPrograms|TestLowerTargets"}, {".", "sm_80", "TestRemoval|TestRelink"},
+		{".", "sm_80", "TestPrograms|TestLowerTargets|TestReferences"}, {".", "sm_80", "TestRemoval|TestRelink"},
 		{".", "sm_90", "TestPrograms|TestLinks"}, {".", "sm_80,sm_90", "TestGenerated|TestRandomPrograms"},
 	} {
 		binary := filepath.Join(t.TempDir(), "mutant")

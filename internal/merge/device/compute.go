@@ -178,11 +178,11 @@ func (l view) setBarriers(k symbolID, counted []symbolID) {
 }
 
 // remainsExternal reports whether an entry of a list of externals stays:
-// functions that the driver defines, and those listed by the input that
+// functions that the driver defines, kernels, and those listed by the input that
 // defines them.
 func (l *linker) remainsExternal(id symbolID) bool {
 	y := &l.symbols[id]
-	return !y.dead && (!y.defined() || y.listedOwn)
+	return !y.dead && (!y.defined() || y.listedOwn || y.isKernel())
 }
 
 // setExternals adds to the externals of a kernel those of all it calls.

@@ -123,10 +123,7 @@ func (l *linker) defineFunction(o *object, y *elf64.Symbol, old symbolID) symbol
 	text := l.newSection(section{name: s.Name, kind: s.Type, flags: s.Flags, align: s.Align, owner: noSection}, true)
 	l.sections[text].function = id
 	f := &l.symbols[id]
-	f.other, f.value, f.section = y.Other, y.Value, text
-	if l.options.Toolkit >= toolkit134 {
-		f.binding = y.Binding // before, it was that of the first reference
-	}
+	f.other, f.value, f.section, f.binding = y.Other, y.Value, text, y.Binding
 	l.setText(o, y, f)
 	if kernel := f.function; y.Other&otherKernel != 0 {
 		l.infoSection(".nv.info."+y.Name, text)
@@ -267,11 +264,8 @@ func (l *linker) defineVariable(o *object, y *elf64.Symbol, old symbolID) (symbo
 			l.shared = append(l.shared, id)
 		}
 	}
-	v.section, v.value, v.size, v.weak = at.section, at.offset+y.Value, y.Size, y.Binding == elf64.Weak
+	v.section, v.value, v.size, v.weak, v.binding = at.section, at.offset+y.Value, y.Size, y.Binding == elf64.Weak, y.Binding
 	v.origin = o.name
-	if l.options.Toolkit >= toolkit134 {
-		v.binding = y.Binding
-	}
 	if v.from == "" {
 		v.from = o.name
 	}
