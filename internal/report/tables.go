@@ -25,10 +25,10 @@ func totals(r *record.Record) (t total) {
 	for _, a := range r.Actions {
 		t.CPU += a.CPU
 		t.Memory = max(t.Memory, a.Memory)
-		switch {
-		case a.Source == "cache":
+		switch place(&a) {
+		case "cached":
 			t.Cached++
-		case a.Where != "":
+		case "remote":
 			t.Remote++
 		default:
 			t.Ran++
@@ -82,9 +82,10 @@ func work(r *record.Record) []workRow {
 			rows[a.Label] = row
 		}
 		row.Count++
-		if a.Source == "cache" {
+		switch place(a) {
+		case "cached":
 			row.Cached++
-		} else if a.Where != "" {
+		case "remote":
 			row.Remote++
 		}
 		row.Wall += ran(a)
@@ -96,18 +97,20 @@ func work(r *record.Record) []workRow {
 	for _, label := range slices.Sorted(maps.Keys(rows)) {
 		list = append(list, *rows[label])
 	}
-	slices.SortStableFunc(list, func(a, b workRow) int { return cmp.Compare(b.Wall, a.Wall) })
-	for i := range list {
-		list[i].percent = share(list[i].Wall, list[0].Wall)
-	}
+	rank(list, func(w *workRow) (int64, *percent) { return w.Wall, &w.percent })
 	return list
 }
 
-func share(n, of int64) percent {
-	if of <= 0 {
-		return 0
+// rank sorts rows by a number, the largest first, and gives each its share of that.
+func rank[T any](rows []T, by func(*T) (int64, *percent)) {
+	number := func(row *T) int64 { n, _ := by(row); return n }
+	slices.SortStableFunc(rows, func(a, b T) int { return cmp.Compare(number(&b), number(&a)) })
+	for i := range rows {
+		n, share := by(&rows[i])
+		if most := number(&rows[0]); most > 0 {
+			*share = percent(float64(n) * 100 / float64(most))
+		}
 	}
-	return percent(float64(n) * 100 / float64(of))
 }
 
 // A kernelRow is a kernel with what it takes.
@@ -136,10 +139,7 @@ func kernels(r *record.Record) []kernelRow {
 		}
 		list = append(list, row)
 	}
-	slices.SortStableFunc(list, func(a, b kernelRow) int { return cmp.Compare(b.Code, a.Code) })
-	for i := range list {
-		list[i].percent = share(int64(list[i].Code), int64(list[0].Code))
-	}
+	rank(list, func(k *kernelRow) (int64, *percent) { return int64(k.Code), &k.percent })
 	return list
 }
 
@@ -156,10 +156,7 @@ func sized(sizes map[string]*sizeRow) []sizeRow {
 	for _, name := range slices.Sorted(maps.Keys(sizes)) {
 		list = append(list, *sizes[name])
 	}
-	slices.SortStableFunc(list, func(a, b sizeRow) int { return cmp.Compare(b.Size, a.Size) })
-	for i := range list {
-		list[i].percent = share(list[i].Size, list[0].Size)
-	}
+	rank(list, func(s *sizeRow) (int64, *percent) { return s.Size, &s.percent })
 	return list
 }
 

@@ -83,9 +83,15 @@ func sane(us int64) int64 {
 
 // class is what kind of bar an action has.
 func class(a *record.Action) string {
-	switch {
-	case a.Failure != "":
+	if a.Failure != "" {
 		return "failed"
+	}
+	return place(a)
+}
+
+// place is where the result of an action was made.
+func place(a *record.Action) string {
+	switch {
 	case a.Source == "cache":
 		return "cached"
 	case a.Where != "":
