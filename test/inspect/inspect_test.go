@@ -25,19 +25,21 @@ var programs = [][]string{
 
 // The resources of each kernel are those that cuobjdump -res-usage shows.
 func TestResources(t *testing.T) {
-	checked := 0
 	for _, tk := range kit.Toolkits(t) {
 		for _, arch := range kit.Archs {
-			for _, program := range programs {
-				file := link(t, tk, arch, program)
-				checked += checkResources(t, tk, arch, file)
-			}
+			t.Run(tk.Release()+"/"+arch, func(t *testing.T) {
+				t.Parallel()
+				checked := 0
+				for _, program := range programs {
+					checked += checkResources(t, tk, arch, link(t, tk, arch, program))
+				}
+				if checked == 0 {
+					t.Fatal("no kernel was checked")
+				}
+				t.Logf("%d kernels have the resources that cuobjdump says", checked)
+			})
 		}
 	}
-	if checked == 0 {
-		t.Fatal("no kernel was checked")
-	}
-	t.Logf("%d kernels have the resources that cuobjdump says", checked)
 }
 
 func link(t *testing.T, tk kit.Toolkit, arch string, program []string) string {

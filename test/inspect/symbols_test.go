@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/warpld/warpld/internal/record"
@@ -52,7 +53,7 @@ func TestRemoved(t *testing.T) {
 				continue // once with each toolkit
 			}
 			t.Run(tk.Release()+"/"+l.name, func(t *testing.T) {
-				t.Setenv("WARPLD_CACHE_DIR", t.TempDir())
+				t.Parallel()
 				inputs := l.inputs(t, tk)
 				for _, asked := range [][]string{nil, {"--warpld-print-removed"}} {
 					checkRemoved(t, tk, inputs, slices.Concat(l.flags, asked, []string{"-L" + tk.Lib(), "-lcudadevrt"}))
@@ -82,7 +83,7 @@ func checkRemoved(t *testing.T, tk kit.Toolkit, inputs, flags []string) {
 	}
 	want := map[string]bool{}
 	for _, in := range inputs {
-		for name := range symbolsIn(t, unlinked(t, tk, in)) {
+		for name := range unlinked(t, tk, in) {
 			want[name] = true
 		}
 	}
@@ -103,15 +104,23 @@ func checkRemoved(t *testing.T, tk kit.Toolkit, inputs, flags []string) {
 	}
 }
 
-// unlinked is the code of one input with nothing removed.
-func unlinked(t *testing.T, tk kit.Toolkit, input string) string {
+// linkedAlone are the answers of unlinked, by toolkit and input.
+var linkedAlone sync.Map
+
+// unlinked are the kernels and variables of one input with nothing removed.
+func unlinked(t *testing.T, tk kit.Toolkit, input string) map[string]bool {
 	t.Helper()
+	if known, ok := linkedAlone.Load(tk.Root + " " + input); ok {
+		return known.(map[string]bool)
+	}
 	out := filepath.Join(t.TempDir(), "unlinked.cubin")
 	args := []string{"-arch=sm_80", "-dlto", "-r", "-nvvmpath=" + tk.NVVM(), "-o", out, input}
 	if text, err := exec.Command(tk.Tool("nvlink"), args...).CombinedOutput(); err != nil {
 		t.Fatalf("nvlink %s: %v\n%s", strings.Join(args, " "), err, text)
 	}
-	return out
+	found := symbolsIn(t, out)
+	linkedAlone.Store(tk.Root+" "+input, found)
+	return found
 }
 
 // partOfKernel matches the sections of shared memory, and of constants and parameters
