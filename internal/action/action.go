@@ -43,6 +43,8 @@ type Action struct {
 	// limit.
 	FileLimit int64
 	Cost      Estimate
+	// Here does the step in this process instead; nil: only the tool can.
+	Here func() *Result
 }
 
 // An Estimate is what a step is expected to need. It orders and bounds work; it

@@ -41,13 +41,12 @@ func (l *linker) open(ctx context.Context, r *local.Runner) (*workshop, func(), 
 		cached = func(next action.Runner) action.Runner { return c.Runner(next, r.Dir) }
 		limits.Slots = c.Slots()
 	}
-	var here action.Runner = r
-	if !l.options.Own.Keep { // with that, every step leaves its directory
-		here = merge.Here(r)
-	}
-	limited := jobs.New(here, limits)
+	limited := jobs.New(r, limits)
 	s, err := l.remote(ctx, machine{digest, r.Dir, w.jobs})
 	w.limited, w.runner, w.inFlight = limited, cached(s.front(limited)), l.inFlight(w.jobs)
+	if !l.options.Own.Keep { // with that, every step leaves its directory
+		w.limited, w.runner = merge.Here(w.limited), merge.Here(w.runner)
+	}
 	w.remember = func(next action.Runner) action.Runner { return cached(s.cache(next)) }
 	if err == nil {
 		l.startProgress(w, c)

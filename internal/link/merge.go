@@ -169,7 +169,7 @@ func (b *build) mergeParts() []part {
 		}
 		for _, shard := range shards {
 			parts = append(parts, part{assembled: shard, Part: merge.Part{Origin: m.Origin().String(), Form: merge.Carried, ID: id, Refs: refs,
-				Code: stored(shard.cubin, target)}})
+				Code: stored(shard.cubin, target), Cubin: shard.cubin.Read}})
 			if refs != nil {
 				refs = &hostelf.HostRefs{} // the first shard speaks for all
 			}
@@ -193,9 +193,9 @@ func (b *build) nativeAssemblies() map[*plan.Piece]*assembly {
 func nativePart(m *plan.MergePart, a *assembly, target object.Arch) part {
 	obj := m.Native.Object
 	p := part{piece: m.Native, Part: merge.Part{Origin: m.Origin().String(), Form: merge.Carried, ID: obj.RegisterID,
-		Refs: m.Refs, Runtime: plan.IsDeviceRuntime(obj), Code: m.Native.Module.Container}}
+		Refs: m.Refs, Runtime: plan.IsDeviceRuntime(obj), Code: m.Native.Module.Container, Cubin: m.Native.Module.Data}}
 	if a != nil {
-		p.assembled, p.Code = a, stored(a.cubin, target)
+		p.assembled, p.Code, p.Cubin = a, stored(a.cubin, target), a.cubin.Read
 	}
 	switch obj.Kind {
 	case object.PTXFile:

@@ -46,16 +46,20 @@ func (l *linker) noteAction(a *action.Action, start time.Time, r *action.Result,
 		row.CPU, row.Memory = r.Usage.CPU.Microseconds(), r.Usage.Memory
 		l.noteStages(&row, r)
 	}
-	for _, f := range a.Inputs {
-		if !f.Toolchain {
-			row.Sent += f.Size()
+	if l.recorded() { // sizes may have to be found by reading
+		for _, f := range a.Inputs {
+			if !f.Toolchain {
+				row.Sent += f.Size()
+			}
+		}
+		if r != nil {
+			for _, content := range r.Outputs {
+				row.Received += content.Size()
+			}
 		}
 	}
 	if r != nil {
 		row.Where = r.Where
-		for _, content := range r.Outputs {
-			row.Received += content.Size()
-		}
 	}
 	if r != nil && !r.OK() {
 		if row.Failure = r.Ending(); row.Failure == "" {

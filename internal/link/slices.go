@@ -177,7 +177,7 @@ func (b *build) slicedParts(target object.Arch) []part {
 	var parts []part
 	for _, shard := range b.shards {
 		parts = append(parts, part{assembled: shard, Part: merge.Part{Origin: plan.LTOName, Form: merge.Carried, ID: "_lto",
-			Code: stored(shard.cubin, target)}})
+			Code: stored(shard.cubin, target), Cubin: shard.cubin.Read}})
 	}
 	for i := range b.plan.Merge {
 		if m := &b.plan.Merge[i]; m.Native != nil {

@@ -45,19 +45,19 @@ func TestHere(t *testing.T) {
 	}
 	fault := part(nil)
 	fault[0].Code = func() ([]byte, error) { panic("a fault") }
-	if r := run(own.Action(fault, nil)); r.OK() || r.Signal != "a fault" {
+	if r := run(own.Action(fault, []string{"-arch=sm_80"})); r.OK() || r.Signal != "a fault" {
 		t.Errorf("a fault gives %+v", r)
 	}
 	never := part(nil)
 	never[0].Code = func() ([]byte, error) { select {} }
-	late := own.Action(never, nil)
+	late := own.Action(never, []string{"-arch=sm_80"})
 	late.Limit = time.Millisecond
 	if r := run(late); !r.TimedOut {
 		t.Errorf("a merge that takes too long gives %+v", r)
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := runner.Run(cancelled, own.Action(never, nil)); !errors.Is(err, context.Canceled) {
+	if _, err := runner.Run(cancelled, own.Action(never, []string{"-arch=sm_80"})); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled merge gives %v", err)
 	}
 }

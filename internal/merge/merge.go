@@ -40,6 +40,8 @@ type Part struct {
 	Form   Form
 	// Code gives the cubin or the fat binary.
 	Code func() ([]byte, error)
+	// Cubin gives the cubin without the fat binary; nil: it is what Code gives.
+	Cubin func() ([]byte, error)
 	// ID and Refs are those of the host object that carried the code.
 	ID   string
 	Refs *hostelf.HostRefs
@@ -54,8 +56,10 @@ type Merger struct {
 	// First are the arguments before those of nvlink, and Also what it writes
 	// beside what nvlink does.
 	First, Also []string
-	Env         []string
-	Limit       time.Duration
+	// Ours says that this program is the merger, and can do it without another process.
+	Ours  bool
+	Env   []string
+	Limit time.Duration
 	// FileLimit is more than the result of sound inputs can need.
 	FileLimit int64
 }
@@ -83,6 +87,9 @@ func (m Merger) Action(parts []Part, arguments []string) *action.Action {
 		Env:     m.Env,
 		Outputs: append([]string{outputFile, registerFile}, m.Also...),
 		Limit:   m.Limit, FileLimit: m.FileLimit,
+	}
+	if m.Ours {
+		a.Here = func() *action.Result { return doParts(a, parts) }
 	}
 	for i, p := range parts {
 		f := action.File{Name: p.name(i), Origin: p.Origin, Content: action.Content{Load: p.file}}

@@ -28,6 +28,7 @@ func Own(self string, release int, record cubin.Tool) Merger {
 		Tool:  action.File{Name: "warpld", Content: action.AtPath(self)},
 		First: []string{engine.WorkerArgument, Stage, fmt.Sprintf("%s%d", ToolkitOption, release)},
 		Also:  []string{AnswerFile},
+		Ours:  true,
 	}
 	for _, field := range []string{record.Output, record.Name, record.Version, record.Build, record.Options} {
 		m.First = append(m.First, RecordOption+field)

@@ -10,10 +10,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/warpld/warpld/internal/action"
 	"github.com/warpld/warpld/internal/merge/device"
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object/arch"
-	"github.com/warpld/warpld/internal/object/cubin"
 	"github.com/warpld/warpld/internal/object/fatbin"
 	"github.com/warpld/warpld/internal/object/hostelf"
 )
@@ -32,10 +32,35 @@ type job struct {
 	warningsAsErrors bool
 }
 
-// Do does what the arguments after Stage say, with files that open gives. The
+// A named input has the ID of the host object that carried it.
+type named struct {
+	device.Input
+	id string
+}
+
+// DoFiles does what the arguments after Stage say, with files that open gives.
+func DoFiles(args []string, open func(name string) ([]byte, error)) (files map[string]action.Content, said string, err error) {
+	return do(args, func(names []string) ([]named, error) {
+		var inputs []named
+		for _, name := range names {
+			data, err := open(name)
+			if err != nil {
+				return nil, unreadable(name, err)
+			}
+			in, id, err := inputOf(name, data)
+			if err != nil {
+				return nil, &device.Unsupported{Input: name, What: "a file that does not hold just one cubin: " + err.Error()}
+			}
+			inputs = append(inputs, named{in, id})
+		}
+		return inputs, nil
+	})
+}
+
+// do does what the arguments after Stage say, with inputs for the names in them. The
 // result is the files to write and what to print. They hold an answer also when
 // there is no output; an error means that there is none.
-func Do(args []string, open func(name string) ([]byte, error)) (files map[string][]byte, said string, err error) {
+func do(args []string, open func(names []string) ([]named, error)) (files map[string]action.Content, said string, err error) {
 	var answer Answer
 	var done device.Output
 	var ids []string
@@ -61,9 +86,9 @@ func Do(args []string, open func(name string) ([]byte, error)) (files map[string
 		said += message.Style{}.Render(m)
 	}
 	text, err := json.Marshal(answer)
-	files = map[string][]byte{j.output: done.Cubin, AnswerFile: text}
+	files = map[string]action.Content{j.output: action.Bytes(done.Cubin), AnswerFile: action.Bytes(text)}
 	if j.register != "" {
-		files[j.register] = []byte(Registration(ids))
+		files[j.register] = action.Bytes([]byte(Registration(ids)))
 	}
 	return files, said, err
 }
@@ -117,20 +142,14 @@ func parseJob(args []string) (*job, error) {
 }
 
 // run merges, and names the objects that are in the output.
-func (j *job) run(open func(name string) ([]byte, error)) (device.Output, []string, error) {
-	var inputs []device.Input
-	var registered []string
-	for _, name := range j.files {
-		data, err := open(name)
-		if err != nil {
-			return device.Output{}, nil, &message.Message{Severity: message.Fatal, ID: "merge-input", Origin: message.Origin{File: name},
-				Text: fmt.Sprintf("could not read '%s'", name), Notes: []string{err.Error()}}
-		}
-		in, id, err := inputOf(name, data)
-		if err != nil {
-			return device.Output{}, nil, &device.Unsupported{Input: name, What: "a file that does not hold just one cubin: " + err.Error()}
-		}
-		inputs, registered = append(inputs, in), append(registered, id)
+func (j *job) run(open func(names []string) ([]named, error)) (device.Output, []string, error) {
+	opened, err := open(j.files)
+	if err != nil {
+		return device.Output{}, nil, err
+	}
+	inputs := make([]device.Input, len(opened))
+	for i := range opened {
+		inputs[i] = opened[i].Input
 	}
 	out, err := device.Merge(inputs, j.options)
 	isWarning := func(m *message.Message) bool { return m.Severity == message.Warning }
@@ -142,11 +161,16 @@ func (j *job) run(open func(name string) ([]byte, error)) (device.Output, []stri
 	}
 	var ids []string
 	for i, taken := range out.Taken {
-		if taken && registered[i] != "" {
-			ids = append(ids, registered[i])
+		if taken && opened[i].id != "" {
+			ids = append(ids, opened[i].id)
 		}
 	}
 	return *out, ids, nil
+}
+
+func unreadable(name string, err error) error {
+	return &message.Message{Severity: message.Fatal, ID: "merge-input", Origin: message.Origin{File: name},
+		Text: fmt.Sprintf("could not read '%s'", name), Notes: []string{err.Error()}}
 }
 
 // inputOf is a file as the merger sees it, and the ID of a host object.
@@ -154,8 +178,7 @@ func inputOf(name string, data []byte) (in device.Input, id string, err error) {
 	in = device.Input{Name: name, Cubin: data, Runtime: strings.Contains(name, runtimeMark), Host: device.HostUnknown}
 	switch Form(strings.TrimPrefix(path.Ext(name), ".")) {
 	case Cubin:
-		_, err = cubin.Parse(data)
-		return in, "", err
+		return in, "", nil
 	case Fatbin:
 		in.Cubin, err = onlyCubin(data)
 		return in, "", err

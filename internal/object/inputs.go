@@ -6,17 +6,17 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object/ar"
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
-// openAtOnce is how many files are read, and so are open, at the same time.
-const openAtOnce = 16
+// readAtOnce is how many files are read, and so are open, at the same time.
+const readAtOnce = 16
 
 // Inputs are what a command line says about the inputs of a link.
 type Inputs struct {
@@ -68,12 +68,13 @@ func ReadAll(in Inputs, report func(*message.Message)) ([]*Object, error) {
 // readFiles reads each file with its own reader.
 func readFiles(paths []string, readers []*reader) error {
 	errs := make([]error, len(paths))
-	var group errgroup.Group
-	group.SetLimit(openAtOnce)
-	for i := range paths {
-		group.Go(func() error {
-			errs[i] = readers[i].file(paths[i])
-			return nil
+	var next atomic.Int64
+	var group sync.WaitGroup
+	for range min(readAtOnce, len(paths)) {
+		group.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(paths); i = int(next.Add(1)) - 1 {
+				errs[i] = readers[i].file(paths[i])
+			}
 		})
 	}
 	group.Wait()

@@ -1,6 +1,7 @@
 package object
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -22,6 +23,10 @@ import (
 // smallest is the size of the smallest file that nvlink opens, but for empty
 // ones, which it ignores, and archives.
 const smallest = 56
+
+// smallFile is the size up to which to read a file at once takes less time than to read
+// those parts that are looked at.
+const smallFile = 1 << 15
 
 // An input is a file, or an archive member, that is being read.
 type input struct {
@@ -76,6 +81,13 @@ func (rd *reader) file(path string) error {
 	}
 	defer f.Close()
 	in.source, in.r = source, f
+	if source.Size <= smallFile {
+		data := make([]byte, source.Size)
+		if _, err := io.ReadFull(f, data); err != nil {
+			return couldNotOpen(in.origin, err)
+		}
+		in.r = bytes.NewReader(data)
+	}
 	if err := in.readHead(); err != nil {
 		return couldNotOpen(in.origin, err)
 	}

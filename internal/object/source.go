@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 	"time"
 )
 
@@ -39,7 +40,7 @@ type OpenSource struct {
 
 // Open opens the file. It must still be the file that was read.
 func (s Source) Open() (*OpenSource, error) {
-	f, err := os.Open(s.Path)
+	f, err := openAtOnce(s.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -77,21 +78,24 @@ func (o *OpenSource) all() ([]byte, error) {
 	return data, err
 }
 
+// openAtOnce opens a file for reading and, if it is a pipe, does not wait for its other
+// end. Told so by us, the runtime does not try it out with every file, which takes as
+// long as to read a small one.
+func openAtOnce(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+}
+
 // openFile opens a regular file for reading it as a source.
 func openFile(path string) (*os.File, Source, error) {
-	// Whoever opens a pipe waits for its other end.
-	info, err := os.Stat(path)
+	f, err := openAtOnce(path)
+	if err != nil {
+		return nil, Source{}, err
+	}
+	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("%s: not a regular file", path)
 	}
 	if err != nil {
-		return nil, Source{}, err
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, Source{}, err
-	}
-	if info, err = f.Stat(); err != nil {
 		f.Close()
 		return nil, Source{}, err
 	}

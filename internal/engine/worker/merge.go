@@ -7,12 +7,13 @@ import (
 	"github.com/warpld/warpld/internal/merge"
 )
 
-// mergeParts merges relocatable cubins, as merge.Do says.
+// mergeParts merges relocatable cubins, as merge.DoFiles says.
 func mergeParts(args []string) error {
-	files, said, err := merge.Do(args, os.ReadFile)
+	files, said, err := merge.DoFiles(args, os.ReadFile)
 	os.Stderr.WriteString(said)
-	for name, data := range files {
-		err = errors.Join(err, write(name, data))
+	for name, content := range files {
+		data, readErr := content.Read()
+		err = errors.Join(err, readErr, write(name, data))
 	}
 	return err
 }

@@ -39,7 +39,7 @@ func TestMergeStage(t *testing.T) {
 		{"-arch=sm_80 -r a.cubin", "", ""},
 		{"-arch=sm_80 other.cubin", "code for sm_90", ""},
 		{"-arch=sm_80 two.fatbin", "just one cubin", ""},
-		{"-arch=sm_80 damaged.cubin", "just one cubin", ""},
+		{"-arch=sm_80 damaged.cubin", "", "is damaged"},
 		{"-arch=sm_80 nosuch.o", "", "nosuch.o"},
 	} {
 		if err := mergeParts(strings.Fields("-toolkit=130 " + record + "-o out --register-link-binaries=reg " + test.words)); err != nil {

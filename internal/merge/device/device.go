@@ -37,7 +37,9 @@ type Input struct {
 	// Name is what messages call it.
 	Name  string
 	Cubin []byte
-	Host  HostSide
+	// Load gives the cubin if it is not here yet.
+	Load func() ([]byte, error)
+	Host HostSide
 	// Launched are the patterns of the kernels that the host code refers to, of
 	// mangled names with "*" for any text, by the linkage of the kernels.
 	LaunchedExternal, LaunchedInternal []string
@@ -142,8 +144,10 @@ func (o *Options) specific() bool { return o.Arch == arch.Arch{Number: 90, Suffi
 func (l *linker) mergeInputs(inputs []Input) ([]bool, error) {
 	taken := make([]bool, len(inputs))
 	any, over := false, false
+	reading := readAhead(inputs, &l.options)
+	defer reading.stop()
 	for i := range inputs {
-		in := &inputs[i]
+		in, read := &inputs[i], reading.next()
 		if in.Runtime && !l.wantsRuntime(any) {
 			// nvlink takes no input after a device runtime that it passed over, unless
 			// it came first of all.
@@ -154,7 +158,7 @@ func (l *linker) mergeInputs(inputs []Input) ([]bool, error) {
 			return nil, &message.Message{Severity: message.Fatal, ID: "after-runtime", Origin: message.Origin{File: in.Name},
 				Text: "unexpected object after cudadevrt", Hint: "put libcudadevrt after " + in.Name}
 		}
-		o, err := readObject(in, &l.options)
+		o, err := read()
 		if err != nil {
 			return nil, err
 		}

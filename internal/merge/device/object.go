@@ -66,14 +66,18 @@ func (o *object) release() {
 // readObject reads an input. Code that is linked already takes no part in a
 // link: there is no object then.
 func readObject(in *Input, options *Options) (*object, error) {
-	f, err := cubin.Parse(in.Cubin)
+	data, err := in.load()
+	if err != nil {
+		return nil, err
+	}
+	f, err := cubin.Parse(data)
 	if err != nil {
 		return nil, damaged(in.Name, err)
 	}
 	if !f.Relocatable() {
 		return nil, nil
 	}
-	o := &object{name: in.Name, file: f, data: in.Cubin}
+	o := &object{name: in.Name, file: f, data: data}
 	for _, check := range []func(*Options) error{o.checkHeader, o.checkSections, o.readSymbols, o.checkSymbols, o.readMirror} {
 		if err := check(options); err != nil {
 			return nil, err
@@ -87,6 +91,18 @@ func readObject(in *Input, options *Options) (*object, error) {
 	o.lost = make([]bool, len(f.Sections))
 	o.losers = map[uint32][]*elf64.Symbol{}
 	return o, nil
+}
+
+func (in *Input) load() ([]byte, error) {
+	if in.Load == nil {
+		return in.Cubin, nil
+	}
+	data, err := in.Load()
+	if err != nil {
+		return nil, &message.Message{Severity: message.Fatal, ID: "merge-input", Origin: message.Origin{File: in.Name},
+			Text: fmt.Sprintf("could not read '%s'", in.Name), Notes: []string{err.Error()}, Cause: err}
+	}
+	return data, nil
 }
 
 func (o *object) checkHeader(options *Options) error {
