@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object/ar"
@@ -27,6 +28,8 @@ const smallest = 56
 // smallFile is the size up to which to read a file at once takes less time than to read
 // those parts that are looked at.
 const smallFile = 1 << 15
+
+var smallFiles = sync.Pool{New: func() any { return new([smallFile]byte) }}
 
 // An input is a file, or an archive member, that is being read.
 type input struct {
@@ -82,7 +85,9 @@ func (rd *reader) file(path string) error {
 	defer f.Close()
 	in.source, in.r = source, f
 	if source.Size <= smallFile {
-		data := make([]byte, source.Size)
+		buffer := smallFiles.Get().(*[smallFile]byte)
+		defer smallFiles.Put(buffer)
+		data := buffer[:source.Size]
 		if _, err := io.ReadFull(f, data); err != nil {
 			return couldNotOpen(in.origin, err)
 		}

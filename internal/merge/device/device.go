@@ -169,8 +169,22 @@ func (l *linker) mergeInputs(inputs []Input) ([]bool, error) {
 			return nil, err
 		}
 		taken[i], any = true, true
+		if i == sample {
+			l.reserve(len(inputs) / sample)
+		}
 	}
 	return taken, nil
+}
+
+// sample is how many inputs tell how much all of them will bring.
+const sample = 32
+
+// reserve makes room for that many times what there is now.
+func (l *linker) reserve(times int) {
+	l.sections = slices.Grow(l.sections, len(l.sections)*times)
+	l.symbols = slices.Grow(l.symbols, len(l.symbols)*times)
+	l.shstrtab = slices.Grow(l.shstrtab, len(l.shstrtab)*times)
+	l.strtab = slices.Grow(l.strtab, len(l.strtab)*times)
 }
 
 // add brings one input in, in the order of passes that decides the order of

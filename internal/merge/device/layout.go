@@ -21,7 +21,7 @@ const (
 // table, program headers.
 func (w *writer) layOut() {
 	w.size = headerSize
-	w.headers = append(w.headers, header{})
+	w.headers = make([]header, 1, 1+firstIndex+len(w.body)+len(w.mirrored))
 	mirrorNames := w.nameMirrors()
 	w.place(header{name: w.names.offset[".shstrtab"], kind: typeStrtab, align: 1, table: w.names.data})
 	if w.mirrors() {
