@@ -37,7 +37,7 @@ func (b *build) merge() {
 		Make: func() (*action.Action, error) {
 			prepare()
 			record, err := b.toolRecord()
-			b.merging = b.runBy(merge.Own(b.Self, b.release().Number(), record))
+			b.merging = b.runBy(merge.Own(b.Self, b.release().Number(), record, b.options.Own.ExactBytes))
 			return b.merging, err
 		},
 		Done: func(r *action.Result) error {

@@ -17,13 +17,14 @@ const (
 	Stage         = "merge" // after engine.WorkerArgument
 	ToolkitOption = "-toolkit="
 	RecordOption  = "-record=" // once for each field of a cubin.Tool, in their order
+	ExactOption   = "-exact"   // nvlink's bytes, also where they are wrong
 	// AnswerFile is what it writes beside nvlink's files.
 	AnswerFile = "merged.json"
 )
 
 // Own is warpld as a merger, for a release of CUDA such as 130. The record is what
-// the output says of the link.
-func Own(self string, release int, record cubin.Tool) Merger {
+// the output says of the link; exact asks for nvlink's bytes, also where they are wrong.
+func Own(self string, release int, record cubin.Tool, exact bool) Merger {
 	m := Merger{
 		Tool:  action.File{Name: "warpld", Content: action.AtPath(self)},
 		First: []string{engine.WorkerArgument, Stage, fmt.Sprintf("%s%d", ToolkitOption, release)},
@@ -32,6 +33,9 @@ func Own(self string, release int, record cubin.Tool) Merger {
 	}
 	for _, field := range []string{record.Output, record.Name, record.Version, record.Build, record.Options} {
 		m.First = append(m.First, RecordOption+field)
+	}
+	if exact {
+		m.First = append(m.First, ExactOption)
 	}
 	return m
 }

@@ -19,7 +19,7 @@ var parts = []Part{{Origin: "dir/a.o", Form: Carried}, {Origin: `lib "x".a:b.o`,
 
 func TestMergersSeeTheSame(t *testing.T) {
 	vendor := Vendor("/cuda/nvlink").Action(parts, []string{"-arch=sm_80"})
-	own := Own("/bin/warpld", 130, cubin.Tool{Name: "warpld"}).Action(parts, []string{"-arch=sm_80"})
+	own := Own("/bin/warpld", 130, cubin.Tool{Name: "warpld"}, true).Action(parts, []string{"-arch=sm_80"})
 	if diff := cmp.Diff(vendor.Args, own.Args[len(own.Args)-len(vendor.Args):]); diff != "" {
 		t.Errorf("the arguments differ:\n%s", diff)
 	}
@@ -28,7 +28,7 @@ func TestMergersSeeTheSame(t *testing.T) {
 			t.Errorf("input %d is %s and %s", i, vendor.Inputs[i].Name, own.Inputs[i].Name)
 		}
 	}
-	want := "worker merge -toolkit=130 -record= -record=warpld -record= -record= -record="
+	want := "worker merge -toolkit=130 -record= -record=warpld -record= -record= -record= -exact"
 	if got := strings.Join(own.Args[:len(own.Args)-len(vendor.Args)], " "); got != want {
 		t.Errorf("the first arguments are %s, want %s", got, want)
 	}

@@ -43,6 +43,7 @@ var variants = map[string][]string{
 	"":   nil,
 	"li": {"-lineinfo"},
 	"g":  {"-G"},
+	"r":  {"-maxrregcount=40"},
 }
 
 // cubin gives the path of a source's relocatable code. A name such as li.a is

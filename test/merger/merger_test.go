@@ -189,7 +189,7 @@ func (s setting) ownWith(t *testing.T, p program, built map[string]string, chang
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := device.Options{Arch: target, Toolkit: release, Record: s.record(t, p)}
+	options := device.Options{Arch: target, Toolkit: release, Record: s.record(t, p), Exact: true}
 	for _, o := range p.options {
 		setOption(t, &options, o)
 	}
@@ -454,6 +454,13 @@ ex7 ex8
 ex9 ex8 ex7
 c2e c2f
 c2f c2e c2a
+eq1 eq2
+eq1 eq3
+eq2 eq1 eq3
+eq1 eq2 eq3 eq4
+at1 at2
+at2 at1
+eq1 at1 at2
 `
 
 // TestLowerTargets links code for lower targets of the family, and code that was

@@ -41,7 +41,7 @@ var rules = []rule{
 
 	{"Sections of inputs follow each other, aligned.", "place.go", "offset: alignUp(out.size, s.Align)", "offset: out.size"},
 	{"A kernel's shared memory is aligned as its variables are.", "place.go", "if s.Type != typeShared || owner == noSection || l.options.Relocatable {", "if true {"},
-	{"Sections of constants of a vector's size leave a trace in the null symbol.", "place.go", "case 12, 16, 20, 24, 32, 48, 64:", "case 12:"},
+	{"Sections of constants of a vector's size leave a trace in the null symbol.", "constants.go", "case 12, 16, 20, 24, 32, 48, 64:", "case 12:"},
 	{"Bank 0 comes with a name for relocations.", "linker.go", "\t\tl.shstrtab.addSection(\".rel\"+s.name, id)\n", ""},
 	{"The name of a removed kernel's shared memory stays if it had variables.", "resolve.go", "\t\tl.strtab.add(l.sections[at.section].name)\n", ""},
 	{"Host references leave the names of shared memory behind.", "linker.go", "if l.keep != nil && l.keep.fromHost && s.kind", "if false && s.kind"},
@@ -68,7 +68,7 @@ var rules = []rule{
 	{"From sm_90 on shared memory has 1024 bytes more.", "shared.go", "out.size += reservedShared\n", "out.size += 0\n"},
 	{"Empty shared memory stays if it is aligned for dynamic memory.", "shared.go", "out.dropped = end == 0 && !(s.anyDynamic && out.align >= dynamicAlign)", "out.dropped = end == 0"},
 	{"Common variables align the memory of all kernels.", "shared.go", "out.align = max(out.align, s.commonSection().align)", "_ = out"},
-	{"Since 13.4 only those count that code refers to.", "shared.go", "if s.options.Toolkit < toolkit134 {\n\t\treturn len(s.colours) > 0", "if true {\n\t\treturn len(s.colours) > 0"},
+	{"Only those count that code refers to, since 13.4 without what was replaced.", "shared.go", "return s.referred[id] || s.options.Toolkit < toolkit134 && s.symbols[id].referred", "return true"},
 	{"Shared memory has a limit.", "shared.go", "if end > maxShared {", "if false {"},
 
 	{"Constants of functions move in the reverse order.", "constants.go", "for _, id := range slices.Backward(moving) {", "for _, id := range moving {"},
@@ -82,7 +82,7 @@ var rules = []rule{
 	{"A call that is never made has no relocation.", "relocation.go", "if y.dead && y.function != nil {\n\t\treturn false, nil // a call", "if y.dead && y.function != nil {\n\t\treturn true, nil // a call"},
 	{"The size of a removed function in .debug_frame is cleared.", "relocation.go", "if !r.lost && y.dead {", "if false {"},
 	{"References between debug sections count from the input's part.", "relocation.go", "\t\tp.value = r.base\n", ""},
-	{"Debug information of a function that lost stays in .debug_info only.", "relocation.go", `case y.dead || r.lost && target.name != ".debug_info":`, "case y.dead:"},
+	{"Debug information of a function that lost stays in .debug_info and .debug_loc only.", "relocation.go", `case y.dead || r.lost && target.name != ".debug_info" && target.name != ".debug_loc":`, "case y.dead:"},
 	{"Addends may be in the field.", "relocation.go", "value = bits(b, first, count)", "_ = b"},
 	{"Instructions name the bank.", "relocation.go", "setBits(b, 54, 5, uint64(p.bank))\n\tcase", "case"},
 
@@ -109,7 +109,7 @@ var rules = []rule{
 	{"Unified tables are named, but not written.", "write.go", "!y.isShared() && !isUnifiedTable(y.name):", "!y.isShared():"},
 	{"Prototypes are the first names.", "write.go", "\tfor _, name := range w.prototypes.names {\n\t\tw.strings.add(name)\n\t}\n", ""},
 	{"Kinds of variables are not in executables.", "layout.go", "kind, other = elf64.Object, other&otherKept", "kind = elf64.Object"},
-	{"The null symbol has a value if kernels may be removed.", "layout.go", "le.PutUint64(b[8:], w.lastVector)", "_ = b"},
+	{"The null symbol has a value if kernels may be removed.", "layout.go", "le.PutUint64(b[8:], w.packing.last)", "_ = b"},
 	{"Code counts its registers in the section header.", "layout.go", "s.registers|w.symbols[s.function].index", "w.symbols[s.function].index"},
 	{"Memory of sections without bytes comes after those with.", "layout.go", "memory = alignUp(memory, h.align) + h.size", "memory += h.size"},
 
@@ -119,6 +119,11 @@ var rules = []rule{
 	{"With -r references between debug sections keep their base.", "relink.go", "int64(r.base+field)", "int64(field)"},
 	{"A variable has the binding of its definition.", "resolve.go", "y.Binding == elf64.Weak, y.Binding\n", "y.Binding == elf64.Weak, v.binding\n"},
 	{"A kernel of another input stays among the externals.", "compute.go", " || y.listedOwn || y.isKernel()", " || y.listedOwn"},
+	{"Equal constants of several inputs are laid out once if kernels may be removed.", "constants.go", "if vector && p.vectors[string(data)] {", "if false {"},
+	{"Addresses in constants of what lost are dropped.", "relocation.go", "return r.lost || slices.Contains(o.losers[y.Section], y)", "return false"},
+	{"Variables without a value that all lost have no place.", "place.go", "if o.lost[i] || s.Type == typeGlobal {", "if o.lost[i] {"},
+	{"Only rows that stay make a second one.", "relocation.go", "\t\tfirst = false\n\t\tr.offset", "\t\tr.offset"},
+	{".debug_loc keeps what is about functions that lost.", "relocation.go", ` && target.name != ".debug_loc"`, ""},
 }
 
 // mutate gives a file for -overlay, in which the merger does without a rule.

@@ -1,6 +1,10 @@
 package device
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/warpld/warpld/internal/object/elf64"
+)
 
 // moveConstants gives the constants of device functions to every kernel that
 // reaches them, at one offset that is free in all of these kernels.
@@ -40,4 +44,66 @@ func (l *linker) moveConstant(id sectionID) {
 	}
 	l.sections[id].moved, l.sections[id].removed = at, true
 	l.symbols[s.symbol].dead = true
+}
+
+// A packing is how nvlink lays out the constants of the program's variables if
+// kernels may be removed. Of sections that have the size of a number or of a
+// vector and hold the same bytes, it takes the first alone, and what follows moves
+// up. The variables don't: they keep the addresses that they would have had, so
+// that code reads other bytes, or past the end. Only where the output has to be
+// nvlink's in every byte is that done here.
+type packing struct {
+	size    uint64
+	vectors map[string]bool
+	again   bool // there was one that was left out
+	last    uint64
+}
+
+// placeConstants gives the place of an input's constants, if they have one; it would
+// be at offset.
+func (l *linker) placeConstants(s *elf64.Section, data []byte, offset uint64) (at uint64, place bool) {
+	p := &l.packing
+	vector := isVector(s)
+	if l.packs() {
+		if vector && p.vectors[string(data)] {
+			p.again = true
+			return 0, false
+		}
+		offset = alignUp(p.size, s.Align)
+		p.size = offset + s.Size
+	}
+	if vector {
+		p.vectors[string(data)], p.last = true, offset
+	}
+	return offset, true
+}
+
+func (l *linker) packs() bool { return l.options.Exact && l.keep != nil && !l.options.Relocatable }
+
+// isVector reports whether a section of constants has the size of a number or of
+// a vector. If kernels may be removed, nvlink leaves the place of the last one in
+// the value of the null symbol.
+func isVector(s *elf64.Section) bool {
+	switch s.Size {
+	case 4, 8:
+		return s.Align == s.Size
+	case 12, 16, 20, 24, 32, 48, 64:
+		return true
+	}
+	return false
+}
+
+// packConstants shortens the section that placeConstants left parts out of.
+func (l *linker) packConstants() error {
+	id, any := l.byOwner[sectionKey{".nv.constant3", noSection}]
+	if !any || !l.packs() || !l.packing.again {
+		return nil
+	}
+	for _, kind := range []string{".rel", ".rela"} {
+		if _, rows := l.byOwner[sectionKey{kind + ".nv.constant3", id}]; rows {
+			return unsupported("", "which of equal constants that hold addresses nvlink keeps")
+		}
+	}
+	l.sections[id].size = l.packing.size
+	return nil
 }

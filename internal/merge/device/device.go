@@ -54,6 +54,8 @@ type Options struct {
 	Toolkit int
 	// Record is what .note.nv.tkinfo says of this link.
 	Record cubin.Tool
+	// Exact asks for nvlink's bytes even where nvlink breaks the program, see packing.
+	Exact bool
 	// Relocatable makes an output that can be linked again: -r.
 	Relocatable bool
 	// KernelsUsed and VariablesUsed are -kernels-used and -variables-used; parts
@@ -224,7 +226,7 @@ func (l *linker) finish() ([]byte, error) {
 		return nil, l.messages
 	}
 	l.newRelAction()
-	for _, pass := range []func() error{l.newLateBanks, l.decideRelocations, l.computeAttributes, l.describe} {
+	for _, pass := range []func() error{l.packConstants, l.newLateBanks, l.decideRelocations, l.computeAttributes, l.describe} {
 		if err := pass(); err != nil {
 			return nil, err
 		}

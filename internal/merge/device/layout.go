@@ -270,7 +270,7 @@ func (s *segment) put(b []byte) {
 
 func (w *writer) putSymbols(b []byte) {
 	if w.keep != nil {
-		le.PutUint64(b[8:], w.lastVector)
+		le.PutUint64(b[8:], w.packing.last)
 	}
 	for _, id := range slices.Concat(w.locals, w.globals, w.lates) {
 		y := &w.symbols[id]

@@ -23,7 +23,7 @@ type linker struct {
 	shared           []symbolID // shared variables, in the order in which they were met
 	replaced         int        // weak functions that strong ones replaced
 	arrivals         int        // of lists of attributes
-	lastVector       uint64     // where the last constants went that isVector knows
+	packing          packing    // of constants
 	records          [][]byte   // of the tools that made the inputs
 	virtual          int        // the lowest architecture that the sources of inputs were for
 
@@ -63,6 +63,8 @@ type symbol struct {
 	late    bool // stands after all others
 	hidden  bool // takes part in the link, but is in no table
 	dead    bool
+	// referred: code has a relocation on it, or had one before it was replaced.
+	referred bool
 	// listedOwn: an input lists the function among its externals although it
 	// defines it itself; such an entry outlives the link.
 	listedOwn bool
@@ -135,7 +137,8 @@ type piece struct {
 func (s *section) live() bool { return !s.removed && !s.dropped }
 
 func newLinker(options Options) *linker {
-	l := &linker{options: options, virtual: options.Arch.Number, byName: map[string]symbolID{}, byOwner: map[sectionKey]sectionID{}}
+	l := &linker{options: options, virtual: options.Arch.Number, byName: map[string]symbolID{}, byOwner: map[sectionKey]sectionID{},
+		packing: packing{vectors: map[string]bool{}}}
 	for _, name := range []string{".shstrtab", ".strtab", ".symtab", ".symtab_shndx"} {
 		l.shstrtab.add(name)
 		l.strtab.add(name)

@@ -37,27 +37,15 @@ func (l *linker) placeSection(o *object, index int) (placement, error) {
 	if out.size > maxSize {
 		return *at, unsupported(o.name, "the section '%s' of %d bytes", s.Name, out.size)
 	}
-	if data := o.bytes(s); len(data) > 0 {
-		out.pieces = append(out.pieces, piece{at.offset, data})
+	offset, place := at.offset, true
+	if s.Type == typeConstant0+3 {
+		offset, place = l.placeConstants(s, o.bytes(s), at.offset)
 	}
-	if s.Type == typeConstant0+3 && isVector(s) {
-		l.lastVector = at.offset
+	if data := o.bytes(s); len(data) > 0 && place {
+		out.pieces = append(out.pieces, piece{offset, data})
 	}
 	l.placeMirror(o, index, out)
 	return *at, nil
-}
-
-// isVector reports whether a section of constants has the size of a number or of
-// a vector. nvlink treats such sections in a way that shows only in the value of
-// the null symbol, if kernels may be removed.
-func isVector(s *elf64.Section) bool {
-	switch s.Size {
-	case 4, 8:
-		return s.Align == s.Size
-	case 12, 16, 20, 24, 32, 48, 64:
-		return true
-	}
-	return false
 }
 
 // mergeSections brings in the sections that no variable brought in: debug
@@ -77,8 +65,8 @@ func (l *linker) mergeSections(o *object) error {
 			}
 			continue
 		}
-		if o.lost[i] {
-			continue
+		if o.lost[i] || s.Type == typeGlobal {
+			continue // variables without a value come with the first that wins
 		}
 		if isText(s) && !o.placed[i].done {
 			return unsupported(o.name, "the section '%s', which holds no function", s.Name)

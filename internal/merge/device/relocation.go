@@ -96,29 +96,51 @@ func (l *linker) mergeRows(o *object, s *elf64.Section, at placement) error {
 		return err
 	}
 	mirrored := o.twin(s.Name) != nil // then its rows decide about names
-	for first := true; len(b) > 0; b, first = b[size:], false {
+	for first := true; len(b) > 0; b = b[size:] {
 		r := relocation{offset: le.Uint64(b), kind: relocationKind(le.Uint32(b[8:])), rel: s.Type == typeRel}
 		if !r.rel {
 			r.addend = int64(le.Uint64(b[16:]))
 		}
 		index := le.Uint32(b[12:])
 		if index == 0 && (r.kind == relocYieldCode || r.kind == relocYieldPred) {
+			first = false
 			continue // the instruction stays as it is
 		}
 		if err := l.resolveRow(o, s, &r, index); err != nil {
 			return err
 		}
+		if l.leftOut(o, s, &r, index) {
+			continue
+		}
 		if !r.rel && r.addend == 0 && !first && !mirrored {
 			l.nameSecondKind(id)
 		}
-		if o.inLoser(s.Info, r.offset) {
-			continue
-		}
+		first = false
 		r.offset += at.offset
+		l.refer(&r, at.section)
 		out := &l.sections[id]
 		out.relocations = append(out.relocations, r)
 	}
 	return nil
+}
+
+// refer notes that code refers to a variable.
+func (l *linker) refer(r *relocation, target sectionID) {
+	if l.sections[target].flags&flagExec != 0 {
+		l.symbols[r.symbol].referred = true
+	}
+}
+
+// leftOut reports whether a row about a symbol of the input does not take part: one
+// in a variable that lost. Among constants nvlink leaves out those that are about
+// something that lost, although the constant that is to hold its address may have
+// won: the address is null then.
+func (l *linker) leftOut(o *object, s *elf64.Section, r *relocation, symbol uint32) bool {
+	if isConstant(o.file.Sections[s.Info].Type) && l.options.Exact {
+		y := &o.symbols[symbol]
+		return r.lost || slices.Contains(o.losers[y.Section], y)
+	}
+	return o.inLoser(s.Info, r.offset)
 }
 
 // nameSecondKind enters the name that rows without an addend would have a
@@ -298,7 +320,7 @@ func (l *linker) decideInDebug(target *section, r *relocation) (keep bool, err e
 		return false, unsupported("", "debug information of '%s', a shared variable of a removed kernel", y.name)
 	case y.isShared():
 		p.value = y.address
-	case y.dead || r.lost && target.name != ".debug_info":
+	case y.dead || r.lost && target.name != ".debug_info" && target.name != ".debug_loc":
 		return false, nil
 	case y.kind == elf64.SectionSymbol && l.sections[y.section].flags&flagExec == 0:
 		p.value = r.base

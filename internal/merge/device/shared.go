@@ -241,14 +241,13 @@ func (s *sharedLayout) finishKernel(k symbolID) {
 }
 
 // sharesMemory reports whether there are variables that kernels may have in
-// common. Since 13.4 those don't count that no code refers to, be it live or
-// not: they are of a weak function that was replaced.
+// common. Those don't count that no code refers to, be it live or not. Since 13.4
+// code does not count either that was replaced.
 func (s *sharedLayout) sharesMemory() bool {
-	if s.options.Toolkit < toolkit134 {
-		return len(s.colours) > 0
-	}
 	return slices.ContainsFunc(s.colours, func(c colour) bool {
-		return slices.ContainsFunc(c.variables, func(id symbolID) bool { return s.referred[id] })
+		return slices.ContainsFunc(c.variables, func(id symbolID) bool {
+			return s.referred[id] || s.options.Toolkit < toolkit134 && s.symbols[id].referred
+		})
 	})
 }
 
