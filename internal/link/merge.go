@@ -37,7 +37,7 @@ func (b *build) merge() {
 		Make: func() (*action.Action, error) {
 			prepare()
 			record, err := b.toolRecord()
-			b.merging = b.runBy(merge.Own(b.Self, b.release().Number(), record, b.options.Own.ExactBytes))
+			b.merging = b.runBy(merge.Own(b.Self, b.release().Number(), record, b.mends()))
 			return b.merging, err
 		},
 		Done: func(r *action.Result) error {
@@ -108,6 +108,10 @@ func (b *build) merged(o *merge.Outcome) error {
 	b.output, b.registered = o.Cubin, o.Registered
 	return nil
 }
+
+// mends reports whether the merger is to make right what nvlink breaks. That is
+// another result than nvlink's, so it has to be asked for.
+func (b *build) mends() bool { return b.options.Own.Merge == "own" && !b.options.Own.ExactBytes }
 
 // toolRecord is what the result says of the link: that of nvlink, if the result has to
 // be the same in every byte. nvlink records paths, too, which ours does not.

@@ -17,14 +17,14 @@ const (
 	Stage         = "merge" // after engine.WorkerArgument
 	ToolkitOption = "-toolkit="
 	RecordOption  = "-record=" // once for each field of a cubin.Tool, in their order
-	ExactOption   = "-exact"   // nvlink's bytes, also where they are wrong
+	MendOption    = "-mend"    // a right program where nvlink breaks it
 	// AnswerFile is what it writes beside nvlink's files.
 	AnswerFile = "merged.json"
 )
 
 // Own is warpld as a merger, for a release of CUDA such as 130. The record is what
-// the output says of the link; exact asks for nvlink's bytes, also where they are wrong.
-func Own(self string, release int, record cubin.Tool, exact bool) Merger {
+// the output says of the link; mend asks for a right program where nvlink breaks it.
+func Own(self string, release int, record cubin.Tool, mend bool) Merger {
 	m := Merger{
 		Tool:  action.File{Name: "warpld", Content: action.AtPath(self)},
 		First: []string{engine.WorkerArgument, Stage, fmt.Sprintf("%s%d", ToolkitOption, release)},
@@ -34,8 +34,8 @@ func Own(self string, release int, record cubin.Tool, exact bool) Merger {
 	for _, field := range []string{record.Output, record.Name, record.Version, record.Build, record.Options} {
 		m.First = append(m.First, RecordOption+field)
 	}
-	if exact {
-		m.First = append(m.First, ExactOption)
+	if mend {
+		m.First = append(m.First, MendOption)
 	}
 	return m
 }

@@ -28,7 +28,7 @@ func TestMergersSeeTheSame(t *testing.T) {
 			t.Errorf("input %d is %s and %s", i, vendor.Inputs[i].Name, own.Inputs[i].Name)
 		}
 	}
-	want := "worker merge -toolkit=130 -record= -record=warpld -record= -record= -record= -exact"
+	want := "worker merge -toolkit=130 -record= -record=warpld -record= -record= -record= -mend"
 	if got := strings.Join(own.Args[:len(own.Args)-len(vendor.Args)], " "); got != want {
 		t.Errorf("the first arguments are %s, want %s", got, want)
 	}

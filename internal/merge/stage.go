@@ -108,8 +108,8 @@ func parseJob(args []string) (*job, error) {
 			o.Toolkit, _ = strconv.Atoi(value)
 		case name+"=" == RecordOption:
 			j.record = append(j.record, value)
-		case name == ExactOption:
-			o.Exact = true
+		case name == MendOption:
+			o.Mend = true
 		case name == "-arch":
 			o.Arch, _ = arch.Parse(value)
 		case name == "-kernels-used":

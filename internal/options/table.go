@@ -194,7 +194,7 @@ var table = []row{
 		help: "What compiles LTO-IR: libnvvm, nvJitLink, the vendor's nvlink, or the best of them that is there."},
 	{long: "warpld-exact-bytes", short: "warpld-exact-bytes", group: own, field: func(o *Options) any { return &o.Own.ExactBytes },
 		help: "Make a result of warpld's own merger equal to nvlink's in every byte, also in the record of the tools that took part in it, " +
-			"which otherwise names warpld, and where nvlink breaks the program: it loses equal constants of several files, and addresses in constants."},
+			"which otherwise names warpld, and with --warpld-merge=own also where nvlink breaks the program."},
 	{long: "warpld-jobs", short: "warpld-jobs", group: own, field: func(o *Options) any { return &o.Own.Jobs }, value: "number", initial: "0",
 		help: "How many tools may run at once; 0 for one per processor. A jobserver of GNU make, memory and other links of this user may allow less."},
 	{long: "warpld-keep", short: "warpld-keep", group: own, field: func(o *Options) any { return &o.Own.Keep },

@@ -175,11 +175,11 @@ func (s setting) record(t *testing.T, p program) cubin.Tool {
 // own links with our merger.
 func (s setting) own(t *testing.T, p program, built map[string]string) linked {
 	t.Helper()
-	return s.ownWith(t, p, built, func(*device.Options) {})
+	return result(s.mergeWith(t, p, built, func(*device.Options) {}))
 }
 
-// ownWith links with our merger and other options.
-func (s setting) ownWith(t *testing.T, p program, built map[string]string, change func(*device.Options)) linked {
+// mergeWith links with our merger and other options.
+func (s setting) mergeWith(t *testing.T, p program, built map[string]string, change func(*device.Options)) (*device.Output, error) {
 	t.Helper()
 	target, ok := arch.Parse(s.arch)
 	if !ok {
@@ -189,7 +189,7 @@ func (s setting) ownWith(t *testing.T, p program, built map[string]string, chang
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := device.Options{Arch: target, Toolkit: release, Record: s.record(t, p), Exact: true}
+	options := device.Options{Arch: target, Toolkit: release, Record: s.record(t, p)}
 	for _, o := range p.options {
 		setOption(t, &options, o)
 	}
@@ -207,7 +207,7 @@ func (s setting) ownWith(t *testing.T, p program, built map[string]string, chang
 		}
 		inputs = append(inputs, in)
 	}
-	return result(device.Merge(inputs, options))
+	return device.Merge(inputs, options)
 }
 
 func setOption(t *testing.T, options *device.Options, text string) {
@@ -237,7 +237,9 @@ func result(out *device.Output, err error) linked {
 	r := linked{Result: kit.Result{Files: map[string][]byte{}}}
 	if out != nil {
 		for _, m := range out.Messages {
-			log.Report(m)
+			if !m.Extra {
+				log.Report(m)
+			}
 		}
 		r.Files["out"] = out.Cubin
 	}

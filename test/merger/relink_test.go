@@ -46,7 +46,7 @@ func (s setting) relink(t *testing.T, p program, built map[string]string, from, 
 		counted.add(s, "-r: refused by nvlink")
 		return
 	}
-	part := s.ownWith(t, program{names: p.names[from:to]}, built, func(o *device.Options) { o.Relocatable = true })
+	part := result(s.mergeWith(t, program{names: p.names[from:to]}, built, func(o *device.Options) { o.Relocatable = true }))
 	if part.reason != "" {
 		counted.add(s, "-r: left to nvlink: "+part.reason)
 		return

@@ -1,6 +1,7 @@
 package device
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/warpld/warpld/internal/object/elf64"
@@ -50,13 +51,21 @@ func (l *linker) moveConstant(id sectionID) {
 // kernels may be removed. Of sections that have the size of a number or of a
 // vector and hold the same bytes, it takes the first alone, and what follows moves
 // up. The variables don't: they keep the addresses that they would have had, so
-// that code reads other bytes, or past the end. Only where the output has to be
-// nvlink's in every byte is that done here.
+// that code reads other bytes, or past the end.
 type packing struct {
 	size    uint64
 	vectors map[string]bool
 	again   bool // there was one that was left out
+	moves   []move
 	last    uint64
+}
+
+// A move is the part of the constants that comes from one input: where its
+// variables are, and where its bytes.
+type move struct {
+	offset, size uint64
+	to           uint64
+	leftOut      bool
 }
 
 // placeConstants gives the place of an input's constants, if they have one; it would
@@ -65,11 +74,13 @@ func (l *linker) placeConstants(s *elf64.Section, data []byte, offset uint64) (a
 	p := &l.packing
 	vector := isVector(s)
 	if l.packs() {
-		if vector && p.vectors[string(data)] {
+		m := move{offset: offset, size: s.Size, to: alignUp(p.size, s.Align), leftOut: vector && p.vectors[string(data)]}
+		p.moves = append(p.moves, m)
+		if m.leftOut {
 			p.again = true
 			return 0, false
 		}
-		offset = alignUp(p.size, s.Align)
+		offset = m.to
 		p.size = offset + s.Size
 	}
 	if vector {
@@ -78,7 +89,7 @@ func (l *linker) placeConstants(s *elf64.Section, data []byte, offset uint64) (a
 	return offset, true
 }
 
-func (l *linker) packs() bool { return l.options.Exact && l.keep != nil && !l.options.Relocatable }
+func (l *linker) packs() bool { return !l.options.Mend && l.keep != nil && !l.options.Relocatable }
 
 // isVector reports whether a section of constants has the size of a number or of
 // a vector. If kernels may be removed, nvlink leaves the place of the last one in
@@ -105,5 +116,29 @@ func (l *linker) packConstants() error {
 		}
 	}
 	l.sections[id].size = l.packing.size
+	l.warnOfMoves(id)
 	return nil
+}
+
+// warnOfMoves names the variables whose values are elsewhere than code reads them.
+func (l *linker) warnOfMoves(constants sectionID) {
+	var notes []string
+	for i := range l.symbols {
+		y := &l.symbols[i]
+		if y.section != constants || y.dead || y.kind == elf64.SectionSymbol {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(l.packing.moves, y.value, func(m move, value uint64) int {
+			if m.offset+m.size <= value {
+				return -1
+			}
+			return 1
+		})
+		if at < len(l.packing.moves) && (l.packing.moves[at].leftOut || l.packing.moves[at].to != l.packing.moves[at].offset) {
+			notes = append(notes, fmt.Sprintf("code finds another value in '%s' of '%s'", y.name, y.origin))
+		}
+	}
+	if len(notes) > 0 {
+		l.warnOfNvlink("equal-constants", "Constants of several inputs are equal; nvlink leaves all but the first out without moving what refers to them", notes...)
+	}
 }

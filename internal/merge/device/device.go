@@ -54,8 +54,8 @@ type Options struct {
 	Toolkit int
 	// Record is what .note.nv.tkinfo says of this link.
 	Record cubin.Tool
-	// Exact asks for nvlink's bytes even where nvlink breaks the program, see packing.
-	Exact bool
+	// Mend asks for a program that is right where nvlink breaks it, see packing.
+	Mend bool
 	// Relocatable makes an output that can be linked again: -r.
 	Relocatable bool
 	// KernelsUsed and VariablesUsed are -kernels-used and -variables-used; parts

@@ -24,6 +24,12 @@ func (l *linker) warn(id string, y *symbol, text string) {
 		Origin: message.Origin{File: y.origin}})
 }
 
+// warnOfNvlink tells of a program that nvlink breaks.
+func (l *linker) warnOfNvlink(id, text string, notes ...string) {
+	l.messages = append(l.messages, &message.Message{Severity: message.Warning, Extra: true, ID: id, Text: text, Notes: notes,
+		Hint: "link with --warpld-merge=own, which does it right"})
+}
+
 func (l *linker) undefined(y *symbol) {
 	l.fail("undefined-symbol", y, fmt.Sprintf("Undefined reference to '%s' in '%s'", y.name, y.from))
 }

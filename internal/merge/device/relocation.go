@@ -1,6 +1,7 @@
 package device
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/warpld/warpld/internal/object/elf64"
@@ -136,11 +137,16 @@ func (l *linker) refer(r *relocation, target sectionID) {
 // something that lost, although the constant that is to hold its address may have
 // won: the address is null then.
 func (l *linker) leftOut(o *object, s *elf64.Section, r *relocation, symbol uint32) bool {
-	if isConstant(o.file.Sections[s.Info].Type) && l.options.Exact {
-		y := &o.symbols[symbol]
-		return r.lost || slices.Contains(o.losers[y.Section], y)
+	inLoser := o.inLoser(s.Info, r.offset)
+	if !isConstant(o.file.Sections[s.Info].Type) || l.options.Mend {
+		return inLoser
 	}
-	return o.inLoser(s.Info, r.offset)
+	y := &o.symbols[symbol]
+	leftOut := r.lost || slices.Contains(o.losers[y.Section], y)
+	if leftOut && !inLoser {
+		l.warnOfNvlink("null-constant", fmt.Sprintf("nvlink leaves an address in the constants of '%s' null, because another input defines '%s' too", o.name, y.Name))
+	}
+	return leftOut
 }
 
 // nameSecondKind enters the name that rows without an addend would have a

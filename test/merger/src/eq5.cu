@@ -1,0 +1,2 @@
+static __constant__ int eqFifth = 7;
+__global__ void eqk6(int *out) { *out = eqFifth + out[1]; }

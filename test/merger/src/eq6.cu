@@ -1,0 +1,3 @@
+static __constant__ int eqSixth = 7;
+static __device__ int eqHidden;
+__global__ void eqk7(int *out) { *out = eqSixth + eqHidden; }
