@@ -69,9 +69,35 @@ type File struct {
 type Content struct {
 	Path string
 	Load func() ([]byte, error)
+	// Stream has bytes that lie in several places; nil: they are one piece.
+	Stream Stream
 	// Sum gives the digest of what is loaded; nil: it is loaded for that.
 	Sum func() (Digest, error)
 }
+
+// A Stream is bytes that can be read anywhere, and be written without being put
+// together before.
+type Stream interface {
+	io.ReaderAt
+	io.WriterTo
+	Size() int64
+}
+
+// A Reader reads a Content.
+type Reader interface {
+	io.ReadCloser
+	io.ReaderAt
+}
+
+// A reading is a Reader for what lies in memory.
+type reading struct {
+	*io.SectionReader
+	io.WriterTo
+}
+
+func (reading) Close() error { return nil }
+
+func readingOf(s Stream) reading { return reading{io.NewSectionReader(s, 0, s.Size()), s} }
 
 // Shared is a Content that several actions have, so that its digest is found once.
 func Shared(load func() ([]byte, error)) Content {
@@ -92,6 +118,8 @@ func (c Content) Size() int64 {
 	case c.Sum != nil:
 		digest, _ := c.Sum()
 		return digest.Size
+	case c.Stream != nil:
+		return c.Stream.Size()
 	case c.Load != nil:
 		b, _ := c.Load()
 		return int64(len(b))
@@ -102,18 +130,26 @@ func (c Content) Size() int64 {
 	return 0
 }
 
-// Open gives the bytes as a stream.
-func (c Content) Open() (io.ReadCloser, error) {
-	if c.Load == nil {
-		return os.Open(c.Path)
+// Open gives the bytes one after the other, or by their places.
+func (c Content) Open() (Reader, error) {
+	switch {
+	case c.Stream != nil:
+		return readingOf(c.Stream), nil
+	case c.Load != nil:
+		b, err := c.Load()
+		return readingOf(bytes.NewReader(b)), err
 	}
-	b, err := c.Load()
-	return io.NopCloser(bytes.NewReader(b)), err
+	return os.Open(c.Path)
 }
 
 // Read gives the bytes.
 func (c Content) Read() ([]byte, error) {
-	if c.Load != nil {
+	switch {
+	case c.Stream != nil:
+		b := make([]byte, c.Stream.Size())
+		_, err := c.Stream.ReadAt(b, 0)
+		return b, err
+	case c.Load != nil:
 		return c.Load()
 	}
 	return os.ReadFile(c.Path)

@@ -58,7 +58,7 @@ func (k *keeper) save(name string, c action.Content) {
 	k.err = err
 }
 
-func made(c action.Content) bool { return c.Path != "" || c.Load != nil }
+func made(c action.Content) bool { return c.Path != "" || c.Load != nil || c.Stream != nil }
 
 // assembly keeps a run of ptxas, if it came to that.
 func (k *keeper) assembly(folder string, a *assembly) {

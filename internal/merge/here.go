@@ -3,6 +3,7 @@ package merge
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/warpld/warpld/internal/action"
@@ -48,6 +49,7 @@ func (h here) Run(ctx context.Context, a *action.Action) (*action.Result, error)
 // withoutFault lets a fault of ours end the merge, as it would end the worker, and
 // not the link.
 func withoutFault(do func() *action.Result) (result *action.Result) {
+	debug.SetPanicOnFault(true) // of an input that is cut while it is read
 	defer func() {
 		if fault := recover(); fault != nil {
 			result = &action.Result{Signal: fmt.Sprint(fault)}

@@ -182,10 +182,12 @@ func outcome(said []*message.Message, r *action.Result) (*Outcome, error) {
 // checkCubin reads as much of the result as every later reader must: nvlink does not
 // check all that damaged inputs say.
 func checkCubin(c action.Content) error {
-	data, err := c.Read()
-	if err == nil {
-		_, err = cubin.Parse(data)
+	r, err := c.Open()
+	if err != nil {
+		return err
 	}
+	defer r.Close()
+	_, err = cubin.Open(r, c.Size())
 	return err
 }
 

@@ -86,7 +86,7 @@ func do(args []string, open func(names []string) ([]named, error)) (files map[st
 		said += message.Style{}.Render(m)
 	}
 	text, err := json.Marshal(answer)
-	files = map[string]action.Content{j.output: action.Bytes(done.Cubin), AnswerFile: action.Bytes(text)}
+	files = map[string]action.Content{j.output: {Stream: newImage(&done)}, AnswerFile: action.Bytes(text)}
 	if j.register != "" {
 		files[j.register] = action.Bytes([]byte(Registration(ids)))
 	}
@@ -153,6 +153,7 @@ func (j *job) run(open func(names []string) ([]named, error)) (device.Output, []
 	for i := range opened {
 		inputs[i] = opened[i].Input
 	}
+	j.options.LeaveApart = leaveApart
 	out, err := device.Merge(inputs, j.options)
 	isWarning := func(m *message.Message) bool { return m.Severity == message.Warning }
 	if err == nil && j.warningsAsErrors && slices.ContainsFunc(out.Messages, isWarning) {

@@ -115,7 +115,11 @@ func (m *Module) Data() ([]byte, error) {
 	}
 	defer f.Close()
 	if m.member == nil {
-		data, err := f.all()
+		all := f.all
+		if m.Kind == ELF {
+			all = f.mapped
+		}
+		data, err := all()
 		if err != nil {
 			return nil, couldNotOpen(m.origin, err)
 		}

@@ -7,6 +7,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // ErrChanged: a file is not the one that was read at the start of the link.
@@ -76,6 +78,23 @@ func (o *OpenSource) all() ([]byte, error) {
 	data := make([]byte, o.Size())
 	_, err := io.ReadFull(io.NewSectionReader(o.SectionReader, 0, o.Size()), data)
 	return data, err
+}
+
+// mapped are the bytes of the source as a part of our memory, from which they never
+// go: those of a large file need not be copied. It must not be cut while it is linked.
+func (o *OpenSource) mapped() ([]byte, error) {
+	const least = 1 << 20
+	_, offset, size := o.Outer()
+	if size < least || size > maxSource {
+		return o.all()
+	}
+	page := int64(os.Getpagesize())
+	start := offset / page * page
+	data, err := unix.Mmap(int(o.file.Fd()), start, int(offset-start+size), unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_POPULATE)
+	if err != nil {
+		return o.all()
+	}
+	return data[offset-start:], nil
 }
 
 // openAtOnce opens a file for reading and, if it is a pipe, does not wait for its other

@@ -1,6 +1,9 @@
 package device
 
-import "runtime"
+import (
+	"runtime"
+	"runtime/debug"
+)
 
 // A readingAhead reads inputs side by side, a few before the passes over them, which
 // go one after the other. Who is done first does not show.
@@ -39,6 +42,7 @@ func readAhead(inputs []Input, options *Options) *readingAhead {
 	}()
 	for range readers {
 		go func() {
+			debug.SetPanicOnFault(true) // of an input that is cut while it is read
 			for t := range tasks {
 				t.done <- readSafely(t.in, options)
 			}

@@ -69,16 +69,27 @@ type Options struct {
 	Verbose bool
 	// SuppressStackSizeWarning is -suppress-stack-size-warning.
 	SuppressStackSizeWarning bool
+	// LeaveApart is the size from which pieces of inputs are not copied into the
+	// output, but listed beside it; 0: all are copied.
+	LeaveApart int
 }
 
 // An Output is a link that went well.
 type Output struct {
 	Cubin []byte
+	// Apart are the pieces that Cubin lacks, which is zero there, in their order.
+	Apart []Span
 	// Messages are the warnings.
 	Messages message.List
 	// Taken says of every input whether it is part of the output.
 	Taken   []bool
 	Removed []Removal
+}
+
+// A Span is a piece of the output that lies elsewhere.
+type Span struct {
+	Offset int64
+	Data   []byte
 }
 
 // A Removal is a function that the output lacks.
@@ -109,7 +120,7 @@ func Merge(inputs []Input, options Options) (*Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Output{Cubin: file, Messages: l.messages, Taken: taken, Removed: l.removed}, nil
+	return &Output{Cubin: file, Apart: l.apart, Messages: l.messages, Taken: taken, Removed: l.removed}, nil
 }
 
 // The toolkits whose rules are known.

@@ -226,12 +226,22 @@ func (w *writer) putSection(file []byte, h *header) {
 		return
 	}
 	for _, p := range h.source.pieces {
+		if w.leavesApart(h.source, &p) {
+			w.apart = append(w.apart, Span{int64(h.offset + p.offset), p.data})
+			continue
+		}
 		copy(b[p.offset:], p.data)
 	}
 	for i := range h.source.patches {
 		h.source.patches[i].apply(b)
 	}
 	w.putRelocations(b, h.source.relocations, h.entry)
+}
+
+// leavesApart reports whether a piece is as large as the options say, and its bytes are
+// those of the input.
+func (w *writer) leavesApart(s *section, p *piece) bool {
+	return w.options.LeaveApart > 0 && len(p.data) >= w.options.LeaveApart && s.flags&flagAlloc != 0 && len(s.patches) == 0 && !w.mirrors()
 }
 
 func (w *writer) putRelocations(b []byte, list []relocation, size uint64) {

@@ -35,6 +35,7 @@ type linker struct {
 	lateBanks                        []lateBank
 	stacks                           []depth // by node of the graph
 
+	apart    []Span       // of the output
 	messages message.List // warnings and errors
 	removed  []Removal
 }
