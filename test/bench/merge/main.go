@@ -1,14 +1,19 @@
-// Merge measures what it takes to merge many cubins, with nvlink and with
-// warpld's own merger, whose outputs must be the same. It fails if the time of
-// ours grows faster than the number.
+// Merge measures what it takes to merge many cubins, or large ones, with nvlink and
+// with warpld's own merger, whose outputs must be the same: the median of the time and
+// of the processor time, with the turns of both mixed, and the greatest memory.
 //
-//	go run ./test/bench/merge [COUNT...]
+//	go run ./test/bench/merge [-turns N] [-large MEGABYTES] [COUNT...]
+//
+// It fails if the processor time of ours grows faster than the number, or if it is
+// several times that of nvlink for the greatest number.
 package main
 
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,8 +25,12 @@ import (
 	"github.com/warpld/warpld/test/kit"
 )
 
-// steeper is how much more than in proportion the cost may grow, for noise.
-const steeper = 3
+// Bounds that noise does not reach: how much more than in proportion the cost may
+// grow, and how much more it may be than nvlink's.
+const (
+	steeper = 2
+	dearer  = 4
+)
 
 const target = "sm_80"
 
@@ -37,14 +46,17 @@ var sources = []string{
 const chain = 10
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
+	turns := flag.Int("turns", 3, "how often each link is measured")
+	large := flag.Int("large", 0, "how many megabytes to merge in large cubins, too")
+	flag.Parse()
+	if err := run(*turns, *large, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "merge:", err)
 		os.Exit(1)
 	}
 }
 
-func run(args []string) error {
-	counts := []int{10, 100, 1000}
+func run(turns, large int, args []string) error {
+	counts := []int{10, 100, 1000, 4000}
 	if len(args) > 0 {
 		counts = nil
 	}
@@ -67,40 +79,71 @@ func run(args []string) error {
 	if err := writeParts(toolkits[0], dir, slices.Max(counts)); err != nil {
 		return err
 	}
-	fmt.Printf("%8s %24s %24s\n", "cubins", "nvlink", "warpld")
-	costs := map[int]cost{}
+	fmt.Printf("%16s   %-27s %-27s %s\n", "cubins", "nvlink: time, CPU, memory", "warpld: time, CPU, memory", "time, CPU of warpld to nvlink")
+	all := map[int]costs{}
 	for _, n := range counts {
-		theirs, ours, err := compare(toolkits[0], dir, n)
+		all[n], err = compare(toolkits[0], dir, strconv.Itoa(n), names(n), turns)
 		if err != nil {
 			return err
 		}
-		costs[n] = ours
-		fmt.Printf("%8d %12s %8d MB %12s %8d MB\n", n, theirs.time.Round(time.Millisecond), theirs.memory>>20, ours.time.Round(time.Millisecond), ours.memory>>20)
 	}
-	few, many := counts[len(counts)/2], counts[len(counts)-1]
-	if growth := float64(many) / float64(few) * steeper; costs[many].time.Seconds() > costs[few].time.Seconds()*growth {
-		return fmt.Errorf("merging %d cubins takes more than %.1f times as long as %d", many, growth, few)
+	if large > 0 {
+		if err := compareLarge(toolkits[0], dir, large, turns); err != nil {
+			return err
+		}
+	}
+	return judge(counts, all)
+}
+
+// judge holds the costs against the bounds.
+func judge(counts []int, all map[int]costs) error {
+	most := counts[len(counts)-1]
+	if c := all[most]; c.ours.cpu > dearer*c.theirs.cpu {
+		return fmt.Errorf("merging %d cubins takes more than %d times the processor time of nvlink", most, dearer)
+	}
+	if len(counts) < 2 {
+		return nil
+	}
+	few := counts[len(counts)-2]
+	if growth := float64(most) / float64(few) * steeper; all[most].ours.cpu.Seconds() > all[few].ours.cpu.Seconds()*growth {
+		return fmt.Errorf("merging %d cubins takes more than %.1f times the processor time of %d", most, growth, few)
 	}
 	return nil
+}
+
+// largest is the size of a large cubin, in megabytes.
+const largest = 64
+
+// compareLarge merges cubins with variables that take up that many megabytes.
+func compareLarge(tk kit.Toolkit, dir string, megabytes, turns int) error {
+	count := (megabytes + largest - 1) / largest
+	source := fmt.Sprintf(`extern "C" { __device__ int vOWNED[%d << 18] = {1}; __global__ void kOWNED(int *p) { *p = vOWNED[p[1]]; } }`, largest)
+	part, err := compile(tk, dir, source)
+	if err != nil {
+		return err
+	}
+	var files []string
+	for i := range count {
+		files = append(files, fmt.Sprintf("large%05d.cubin", i))
+		data := bytes.ReplaceAll(part, []byte("OWNED"), fmt.Appendf(nil, "%05d", i))
+		if err := os.WriteFile(filepath.Join(dir, files[i]), data, 0o644); err != nil {
+			return err
+		}
+	}
+	_, err = compare(tk, dir, fmt.Sprintf("%d of %d MB", count, largest), files, turns)
+	return err
 }
 
 // writeParts makes cubins that differ in their names only, which are all of the
 // same length.
 func writeParts(tk kit.Toolkit, dir string, count int) error {
 	var parts [][]byte
-	for i, text := range sources {
-		source, out := filepath.Join(dir, fmt.Sprintf("source%d.cu", i)), filepath.Join(dir, "source.cubin")
-		if err := os.WriteFile(source, []byte(text), 0o644); err != nil {
-			return err
-		}
-		if text, err := exec.Command(tk.Tool("nvcc"), "-arch="+target, "-rdc=true", "-cubin", source, "-o", out).CombinedOutput(); err != nil {
-			return fmt.Errorf("nvcc: %w\n%s", err, text)
-		}
-		data, err := os.ReadFile(out)
+	for _, text := range sources {
+		part, err := compile(tk, dir, text)
 		if err != nil {
 			return err
 		}
-		parts = append(parts, data)
+		parts = append(parts, part)
 	}
 	for i := range count {
 		kind := 1
@@ -119,53 +162,91 @@ func writeParts(tk kit.Toolkit, dir string, count int) error {
 	return nil
 }
 
+// compile gives the cubin of a source.
+func compile(tk kit.Toolkit, dir, text string) ([]byte, error) {
+	source, out := filepath.Join(dir, "source.cu"), filepath.Join(dir, "source.cubin")
+	if err := os.WriteFile(source, []byte(text), 0o644); err != nil {
+		return nil, err
+	}
+	if text, err := exec.Command(tk.Tool("nvcc"), "-arch="+target, "-rdc=true", "-cubin", source, "-o", out).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("nvcc: %w\n%s", err, text)
+	}
+	return os.ReadFile(out)
+}
+
 func name(i int) string { return fmt.Sprintf("p%05d.cubin", i) }
 
-type cost struct {
-	time   time.Duration
-	memory int64
-}
-
-// compare merges the first parts with both linkers.
-func compare(tk kit.Toolkit, dir string, count int) (theirs, ours cost, err error) {
-	args := []string{"-arch=" + target}
+func names(count int) []string {
+	var list []string
 	for i := range count {
-		args = append(args, name(i))
+		list = append(list, name(i))
 	}
-	if theirs, err = measure(dir, tk.Tool("nvlink"), append(slices.Clone(args), "-o", "theirs")...); err != nil {
-		return theirs, ours, err
-	}
-	if ours, err = measure(dir, os.Getenv("WARPLD_BIN"), append(args, "-o", "ours", "--warpld-cuda="+tk.Root,
-		"--warpld-cache=off", "--warpld-merge=own", "--warpld-exact-bytes")...); err != nil {
-		return theirs, ours, err
-	}
-	a, errA := os.ReadFile(filepath.Join(dir, "theirs"))
-	b, errB := os.ReadFile(filepath.Join(dir, "ours"))
-	if err := errors.Join(errA, errB); err != nil {
-		return theirs, ours, err
-	}
-	if !bytes.Equal(a, b) {
-		return theirs, ours, fmt.Errorf("the outputs for %d cubins differ", count)
-	}
-	return theirs, ours, nil
+	return list
 }
 
-// measure runs a linker three times and gives the median time and the greatest
-// memory of one process.
-func measure(dir, exe string, args ...string) (cost, error) {
-	var c cost
-	var all []time.Duration
-	for range 3 {
-		cmd := exec.Command(exe, args...)
-		cmd.Dir = dir
-		start := time.Now()
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return c, fmt.Errorf("%s: %w\n%.2000s", exe, err, out)
+// A cost is that of one link.
+type cost struct {
+	time, cpu time.Duration
+	memory    int64
+}
+
+type costs struct{ theirs, ours cost }
+
+// compare merges files with both linkers, in turns, and prints the costs.
+func compare(tk kit.Toolkit, dir, what string, files []string, turns int) (costs, error) {
+	args := append([]string{"-arch=" + target}, files...)
+	var theirs, ours []cost
+	for range turns {
+		c, err := measure(dir, tk.Tool("nvlink"), append(slices.Clone(args), "-o", "theirs")...)
+		if err != nil {
+			return costs{}, err
 		}
-		all = append(all, time.Since(start))
-		c.memory = max(c.memory, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss<<10)
+		theirs = append(theirs, c)
+		c, err = measure(dir, os.Getenv("WARPLD_BIN"), append(slices.Clone(args), "-o", "ours", "--warpld-cuda="+tk.Root,
+			"--warpld-merge=own", "--warpld-exact-bytes")...)
+		if err != nil {
+			return costs{}, err
+		}
+		ours = append(ours, c)
 	}
-	slices.Sort(all)
-	c.time = all[1]
-	return c, nil
+	if out, err := exec.Command("cmp", filepath.Join(dir, "theirs"), filepath.Join(dir, "ours")).CombinedOutput(); err != nil {
+		return costs{}, fmt.Errorf("the outputs for %s cubins differ: %s", what, out)
+	}
+	c := costs{median(theirs), median(ours)}
+	fmt.Printf("%16s   %v   %v   %.2f, %.2f\n", what, c.theirs, c.ours,
+		c.ours.time.Seconds()/c.theirs.time.Seconds(), c.ours.cpu.Seconds()/c.theirs.cpu.Seconds())
+	return c, os.Remove(filepath.Join(dir, "ours"))
+}
+
+func (c cost) String() string {
+	return fmt.Sprintf("%8.1f %7.1f ms %5d MB", c.time.Seconds()*1e3, c.cpu.Seconds()*1e3, c.memory>>20)
+}
+
+// median takes each figure by itself.
+func median(list []cost) cost {
+	pick := func(figure func(cost) int64) int64 {
+		var values []int64
+		for _, c := range list {
+			values = append(values, figure(c))
+		}
+		slices.Sort(values)
+		return values[len(values)/2]
+	}
+	return cost{time.Duration(pick(func(c cost) int64 { return int64(c.time) })), time.Duration(pick(func(c cost) int64 { return int64(c.cpu) })),
+		pick(func(c cost) int64 { return c.memory })}
+}
+
+// measure runs a linker. An output of before would have to be taken apart first.
+func measure(dir, exe string, args ...string) (cost, error) {
+	if err := os.Remove(filepath.Join(dir, args[slices.Index(args, "-o")+1])); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return cost{}, err
+	}
+	cmd := exec.Command(exe, args...)
+	cmd.Dir = dir
+	start := time.Now()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return cost{}, fmt.Errorf("%s: %w\n%.2000s", exe, err, out)
+	}
+	state := cmd.ProcessState
+	return cost{time.Since(start), state.UserTime() + state.SystemTime(), state.SysUsage().(*syscall.Rusage).Maxrss << 10}, nil
 }
