@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/warpld/warpld/internal/action"
 	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/pattern"
 	"github.com/warpld/warpld/internal/plan"
 )
 
@@ -107,14 +107,14 @@ func compileLog(kind plan.Engine, a *Answer) string {
 	}
 	log := a.Log
 	// In 13.0 the error stands before the log, in 13.4 behind it.
-	part := jitLinkError.FindStringSubmatch(log)
+	part := jitLinkError().FindStringSubmatch(log)
 	if part == nil {
 		return log
 	}
-	return jitLinkError.ReplaceAllString(log, "") + part[1] + part[2]
+	return jitLinkError().ReplaceAllString(log, "") + part[1] + part[2]
 }
 
-var jitLinkError = regexp.MustCompile(`(?:ERROR in nvvmCompileProgram: (\w+)|ERROR (\w+) \(\d+\) in nvvmCompileProgram[^\n]*)\n*`)
+var jitLinkError = pattern.Lazy(`(?:ERROR in nvvmCompileProgram: (\w+)|ERROR (\w+) \(\d+\) in nvvmCompileProgram[^\n]*)\n*`)
 
 // Ending says what the library did to its worker; empty: nothing.
 func Ending(r *action.Result) string {
@@ -153,11 +153,11 @@ func nameList(modules []Module) string {
 	return message.FirstFew(names)
 }
 
-var moduleName = regexp.MustCompile(`module-\d{5,}\.ir`)
+var moduleName = pattern.Lazy(`module-\d{5,}\.ir`)
 
 // WithOrigins puts the user's names in the place of ours.
 func WithOrigins(text string, modules []Module) string {
-	return moduleName.ReplaceAllStringFunc(text, func(name string) string {
+	return moduleName().ReplaceAllStringFunc(text, func(name string) string {
 		place, err := strconv.Atoi(name[len("module-") : len(name)-len(".ir")])
 		if err != nil || place >= len(modules) {
 			return name

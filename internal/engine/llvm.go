@@ -3,11 +3,11 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/warpld/warpld/internal/action"
 	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/pattern"
 	"github.com/warpld/warpld/internal/plan"
 )
 
@@ -84,7 +84,7 @@ func JudgeBitcode(modules []Module, r *action.Result) (*Outcome, *LLVMAnswer, er
 	if a.LLVM == nil {
 		return nil, nil, fmt.Errorf("answer of libLLVM's worker is of another engine")
 	}
-	if unknown := unknownCPU.FindSubmatch(r.Stderr); unknown != nil {
+	if unknown := unknownCPU().FindSubmatch(r.Stderr); unknown != nil {
 		return nil, nil, &message.Message{Severity: message.Fatal, ID: "llvm-arch", Text: fmt.Sprintf("LLVM %s does not know %s", a.LLVM.Version, unknown[1]),
 			Hint: "--warpld-llvm=PATH names a newer libLLVM"}
 	}
@@ -96,7 +96,7 @@ func JudgeBitcode(modules []Module, r *action.Result) (*Outcome, *LLVMAnswer, er
 
 // unknownCPU matches what LLVM says, and goes on, where it takes code for an
 // architecture to be for the oldest one.
-var unknownCPU = regexp.MustCompile(`('\w+') is not a recognized processor`)
+var unknownCPU = pattern.Lazy(`('\w+') is not a recognized processor`)
 
 // bitcodeFailed is the message for a call that failed. LLVM's own words say what is
 // wrong; which module is it about, only we know.

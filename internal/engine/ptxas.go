@@ -2,11 +2,11 @@ package engine
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/warpld/warpld/internal/action"
 	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/pattern"
 )
 
 // JudgeAssembly reads the result of an assemble action: the cubin and what ptxas
@@ -39,18 +39,18 @@ func JudgeAssembly(r *action.Result) (cubin action.Content, said []*message.Mess
 const Resources = "-v"
 
 var (
-	resourceLine = regexp.MustCompile(`^(Overriding maximum register limit|\d+ bytes [gc]mem|Compiling entry function|Function properties for|Used \d+ registers|Compile time)`)
-	spillLine    = regexp.MustCompile(`^Function properties for (\S+)\n.* (\d+) bytes spill stores, (\d+) bytes spill loads`)
+	resourceLine = pattern.Lazy(`^(Overriding maximum register limit|\d+ bytes [gc]mem|Compiling entry function|Function properties for|Used \d+ registers|Compile time)`)
+	spillLine    = pattern.Lazy(`^Function properties for (\S+)\n.* (\d+) bytes spill stores, (\d+) bytes spill loads`)
 )
 
 // Spills makes remarks of what ptxas says with Resources, and gives what else it said.
 func Spills(said []*message.Message) (remarks []string, rest []*message.Message) {
 	for _, m := range said {
-		if m.Severity != message.Info || !resourceLine.MatchString(m.Text) {
+		if m.Severity != message.Info || !resourceLine().MatchString(m.Text) {
 			rest = append(rest, m)
 			continue
 		}
-		if part := spillLine.FindStringSubmatch(m.Text); part != nil && part[2]+part[3] != "00" {
+		if part := spillLine().FindStringSubmatch(m.Text); part != nil && part[2]+part[3] != "00" {
 			remarks = append(remarks, fmt.Sprintf("'%s' spills registers to memory: %s bytes are stored and %s loaded", part[1], part[2], part[3]))
 		}
 	}

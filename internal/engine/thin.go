@@ -3,12 +3,12 @@ package engine
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/warpld/warpld/internal/action"
 	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/pattern"
 	"github.com/warpld/warpld/internal/plan"
 )
 
@@ -167,11 +167,11 @@ func JudgeThin(what string, modules []Module, r *action.Result) error {
 	return m
 }
 
-var thinRemark = regexp.MustCompile(`(?m)^remark: (?:<unknown>:0:0: )?(.*) \[-Rpass.*\]$`)
+var thinRemark = pattern.Lazy(`(?m)^remark: (?:<unknown>:0:0: )?(.*) \[-Rpass.*\]$`)
 
 // ThinRemarks are those that a backend wrote.
 func ThinRemarks(r *action.Result) (remarks []string) {
-	for _, part := range thinRemark.FindAllSubmatch(r.Stderr, -1) {
+	for _, part := range thinRemark().FindAllSubmatch(r.Stderr, -1) {
 		remarks = append(remarks, string(part[1]))
 	}
 	return remarks

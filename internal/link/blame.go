@@ -9,6 +9,7 @@ import (
 	"github.com/warpld/warpld/internal/action"
 	"github.com/warpld/warpld/internal/engine"
 	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/pattern"
 	"github.com/warpld/warpld/internal/plan"
 	"github.com/warpld/warpld/internal/ptx"
 )
@@ -19,8 +20,8 @@ import (
 
 // A complaint is a message about a symbol, and the question that it leaves open.
 type complaint struct {
-	pattern *regexp.Regexp // the symbol is its first group
-	defined bool           // the question: who defines it; else: who refers to it
+	pattern func() *regexp.Regexp // the symbol is its first group
+	defined bool                  // the question: who defines it; else: who refers to it
 	hint    string
 }
 
@@ -33,14 +34,14 @@ const (
 var optimizedParts = "(?:" + regexp.QuoteMeta(plan.LTOName) + "|" + regexp.QuoteMeta(plan.LLVMName) + ")"
 
 var complaints = []complaint{
-	{regexp.MustCompile(`^Undefined reference to '([^']+)' in '` + optimizedParts + `'`), false, undefinedHint},
-	{regexp.MustCompile(`^Unresolved extern (?:function|variable) '([^']+)'`), false, undefinedHint},
-	{regexp.MustCompile(`Linking globals named '([^']+)': symbol multiply defined`), true, duplicateHint},
-	{regexp.MustCompile(`^Multiple definition of '([^']+)' in .*'` + optimizedParts + `'`), true, duplicateHint},
+	{pattern.Lazy(`^Undefined reference to '([^']+)' in '` + optimizedParts + `'`), false, undefinedHint},
+	{pattern.Lazy(`^Unresolved extern (?:function|variable) '([^']+)'`), false, undefinedHint},
+	{pattern.Lazy(`Linking globals named '([^']+)': symbol multiply defined`), true, duplicateHint},
+	{pattern.Lazy(`^Multiple definition of '([^']+)' in .*'` + optimizedParts + `'`), true, duplicateHint},
 }
 
 // symbolAnywhere finds the symbol of complaints whose objects are named already.
-var symbolAnywhere = regexp.MustCompile(`^(?:Undefined reference to|Multiple definition of) '([^']+)' in `)
+var symbolAnywhere = pattern.Lazy(`^(?:Undefined reference to|Multiple definition of) '([^']+)' in `)
 
 // The search is bounded: a message is worth waiting for, but not for long.
 const (
@@ -56,11 +57,11 @@ func (l *linker) blame(ctx context.Context, w *workshop, failed message.List) {
 	}
 	var open []question
 	for _, m := range failed {
-		if part := symbolAnywhere.FindStringSubmatch(m.Text); part != nil {
+		if part := symbolAnywhere().FindStringSubmatch(m.Text); part != nil {
 			m.Symbol = part[1]
 		}
 		for _, c := range complaints {
-			if part := c.pattern.FindStringSubmatch(m.Text); part != nil {
+			if part := c.pattern().FindStringSubmatch(m.Text); part != nil {
 				m.Symbol, m.Hint = part[1], c.hint
 				open = append(open, question{m, c})
 			}

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/warpld/warpld/internal/action"
 	"github.com/warpld/warpld/internal/engine"
 	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/pattern"
 )
 
 // A keeper writes files into a folder and collects the commands for them.
@@ -23,7 +23,7 @@ type keeper struct {
 }
 
 // ours matches the names that a keeper gives.
-var ours = regexp.MustCompile(`^(module|native|shard|part)-\d{5}|^llvm$|^(lto|linked|linked_lto)\.(ptx|cubin|bc)$`)
+var ours = pattern.Lazy(`^(module|native|shard|part)-\d{5}|^llvm$|^(lto|linked|linked_lto)\.(ptx|cubin|bc)$`)
 
 // clear makes the folder and takes out what an earlier link has left in it.
 func (k *keeper) clear() error {
@@ -32,7 +32,7 @@ func (k *keeper) clear() error {
 	}
 	entries, err := os.ReadDir(k.folder)
 	for _, e := range entries {
-		if err == nil && ours.MatchString(e.Name()) {
+		if err == nil && ours().MatchString(e.Name()) {
 			err = os.RemoveAll(filepath.Join(k.folder, e.Name()))
 		}
 	}
@@ -112,17 +112,17 @@ func quoteAll(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-var plainWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
+var plainWord = pattern.Lazy(`^[\w@%+=:,./-]+$`)
 
 // quote writes a word as a POSIX shell reads it.
 func quote(word string) string {
-	if plainWord.MatchString(word) {
+	if plainWord().MatchString(word) {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-var unreadable = regexp.MustCompile(`[^\w.+-]+`)
+var unreadable = pattern.Lazy(`[^\w.+-]+`)
 
 // readable is the name of an origin for a part of a file name: "libparts-b" for
 // lib/libparts.a:b.o.
@@ -131,7 +131,7 @@ func readable(o message.Origin) string {
 	if o.Member != "" {
 		name += "-" + stem(o.Member)
 	}
-	return unreadable.ReplaceAllString(name, "_")
+	return unreadable().ReplaceAllString(name, "_")
 }
 
 func stem(path string) string {

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -16,6 +15,7 @@ import (
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object/ar"
 	"github.com/warpld/warpld/internal/options"
+	"github.com/warpld/warpld/internal/pattern"
 	"github.com/warpld/warpld/internal/reproduce"
 	"github.com/warpld/warpld/internal/toolkit"
 	"github.com/warpld/warpld/internal/version"
@@ -78,11 +78,11 @@ func outputName(o *options.Options) string {
 	return cmp.Or(plainName(o.Output), "output")
 }
 
-var notPlain = regexp.MustCompile(`[^A-Za-z0-9._+-]`)
+var notPlain = pattern.Lazy(`[^A-Za-z0-9._+-]`)
 
 // plainName is the name of a file without what has a meaning somewhere.
 func plainName(path string) string {
-	return strings.TrimLeft(notPlain.ReplaceAllString(filepath.Base(path), "_"), ".-")
+	return strings.TrimLeft(notPlain().ReplaceAllString(filepath.Base(path), "_"), ".-")
 }
 
 // library gives the folder for one of -L, with those libraries of -l that are in it.

@@ -10,7 +10,6 @@ package merge
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object/cubin"
 	"github.com/warpld/warpld/internal/object/hostelf"
+	"github.com/warpld/warpld/internal/pattern"
 )
 
 // A Form is the kind of file a part comes in, which decides what nvlink expects of
@@ -144,14 +144,14 @@ func Registration(ids []string) string {
 
 // hostless is what nvlink says of inputs without host code. Which ones had it is
 // the plan's to say; here all files are of our making.
-var hostless = regexp.MustCompile(`(?m)^nvlink info    : Input '.*' has no host code, which could .*\n`)
+var hostless = pattern.Lazy(`(?m)^nvlink info    : Input '.*' has no host code, which could .*\n`)
 
-var registered = regexp.MustCompile(`DEFINE_REGISTER_FUNC\((.*)\)`)
+var registered = pattern.Lazy(`DEFINE_REGISTER_FUNC\((.*)\)`)
 
 // Judge reads the result of a merge by nvlink. The error is what nvlink said, with the
 // user's names for the parts.
 func Judge(parts []Part, r *action.Result) (*Outcome, error) {
-	said := message.Parse(hostless.ReplaceAllString(withOrigins(string(r.Stdout)+string(r.Stderr), parts), ""))
+	said := message.Parse(hostless().ReplaceAllString(withOrigins(string(r.Stdout)+string(r.Stderr), parts), ""))
 	for _, m := range said {
 		m.Fixed = true // the merger was told of -Werror and the like
 	}
@@ -173,7 +173,7 @@ func outcome(said []*message.Message, r *action.Result) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, match := range registered.FindAllStringSubmatch(string(text), -1) {
+	for _, match := range registered().FindAllStringSubmatch(string(text), -1) {
 		out.Registered = append(out.Registered, match[1])
 	}
 	return out, nil
@@ -207,12 +207,12 @@ func failure(said []*message.Message, r *action.Result) error {
 		Hint: "--warpld-keep keeps the working directory of the merge"})
 }
 
-var partName = regexp.MustCompile(`part-(\d{5,})(?:-cudadevrt)?\.(?:o|cubin|fatbin)`)
+var partName = pattern.Lazy(`part-(\d{5,})(?:-cudadevrt)?\.(?:o|cubin|fatbin)`)
 
 // withOrigins puts the user's names in the place of ours.
 func withOrigins(text string, parts []Part) string {
-	return partName.ReplaceAllStringFunc(text, func(name string) string {
-		place, err := strconv.Atoi(partName.FindStringSubmatch(name)[1])
+	return partName().ReplaceAllStringFunc(text, func(name string) string {
+		place, err := strconv.Atoi(partName().FindStringSubmatch(name)[1])
 		if err != nil || place >= len(parts) {
 			return name
 		}

@@ -1,13 +1,14 @@
 package message
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/warpld/warpld/internal/pattern"
 )
 
 // toolLine is the head of a message of a CUDA tool: the tool, perhaps a place,
 // the severity, a colon.
-var toolLine = regexp.MustCompile(`^(nvlink|ptxas(?: [^;]*;)?) (info|warning|error|fatal) *: (.*)$`)
+var toolLine = pattern.Lazy(`^(nvlink|ptxas(?: [^;]*;)?) (info|warning|error|fatal) *: (.*)$`)
 
 // Parse reads messages back from what a CUDA tool printed. Lines that don't begin
 // a message belong to the one before; those before the first are kept as they are.
@@ -15,7 +16,7 @@ func Parse(text string) []*Message {
 	var all []*Message
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
-		part := toolLine.FindStringSubmatch(line)
+		part := toolLine().FindStringSubmatch(line)
 		switch {
 		case part != nil:
 			m := &Message{ID: "tool", Text: part[3], Tool: part[1]}

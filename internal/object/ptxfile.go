@@ -2,17 +2,17 @@ package object
 
 import (
 	"io"
-	"regexp"
 	"strconv"
 
 	"github.com/warpld/warpld/internal/object/arch"
+	"github.com/warpld/warpld/internal/pattern"
 )
 
 // ptxHead matches the start of PTX: the version, after blanks and comments.
 // ptxTarget is what follows it.
 var (
-	ptxHead   = regexp.MustCompile(`^(?:\s|//[^\n]*\n|/\*(?s:.*?)\*/)*\.version\s+(\d{1,4})\.(\d{1,4})`)
-	ptxTarget = regexp.MustCompile(`^(?:\s|//[^\n]*\n|/\*(?s:.*?)\*/)*\.target\s+(\w+)`)
+	ptxHead   = pattern.Lazy(`^(?:\s|//[^\n]*\n|/\*(?s:.*?)\*/)*\.version\s+(\d{1,4})\.(\d{1,4})`)
+	ptxTarget = pattern.Lazy(`^(?:\s|//[^\n]*\n|/\*(?s:.*?)\*/)*\.target\s+(\w+)`)
 )
 
 // longestHead is how much of a PTX file is searched for its head: compilers put
@@ -26,14 +26,14 @@ func (rd *reader) ptx(in *input) error {
 	if _, err := io.ReadFull(io.NewSectionReader(in.r, 0, int64(len(head))), head); err != nil {
 		return couldNotOpen(in.origin, err)
 	}
-	version := ptxHead.FindSubmatch(head)
+	version := ptxHead().FindSubmatch(head)
 	if version == nil {
 		return notPTX(in.origin, rd.toolkit)
 	}
 	m := Module{Kind: PTX, Size: in.source.Size, origin: in.origin, source: in.source}
 	m.Major, _ = strconv.Atoi(string(version[1]))
 	m.Minor, _ = strconv.Atoi(string(version[2]))
-	if target := ptxTarget.FindSubmatch(head[len(version[0]):]); target != nil {
+	if target := ptxTarget().FindSubmatch(head[len(version[0]):]); target != nil {
 		m.Arch, _ = arch.Parse(string(target[1]))
 	}
 	o := rd.add(in, PTXFile)

@@ -2,9 +2,9 @@ package options
 
 import (
 	"fmt"
-	"regexp"
 
 	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/pattern"
 )
 
 // toolkitMajor is the major version of the toolkits whose nvlink the table
@@ -92,13 +92,13 @@ func (o *Options) checkLTO(report func(*message.Message)) error {
 }
 
 // apiVersion is what scanf takes for two numbers with a dot between them.
-var apiVersion = regexp.MustCompile(`^\s*\+?0*(-?\d+)\.\s*[-+]?\d+\s*$`)
+var apiVersion = pattern.Lazy(`^\s*\+?0*(-?\d+)\.\s*[-+]?\d+\s*$`)
 
 func (o *Options) checkAPIVersion() error {
 	if !o.given["cuda-api-version"] {
 		return nil
 	}
-	version := apiVersion.FindStringSubmatch(o.CUDAAPIVersion)
+	version := apiVersion().FindStringSubmatch(o.CUDAAPIVersion)
 	if version == nil {
 		return fatal("option-value", "--cuda-api-version value cannot be parsed")
 	}

@@ -4,14 +4,15 @@ import (
 	"debug/elf"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/warpld/warpld/internal/pattern"
 )
 
 // ofTheSystem are the libraries that belong to the kernel and the loader of a machine
 // and can't be brought along: the C library and its parts.
-var ofTheSystem = regexp.MustCompile(`^(ld-linux.*|ld64|libc|libm|libdl|libpthread|librt|libresolv|libutil)\.so(\.|$)`)
+var ofTheSystem = pattern.Lazy(`^(ld-linux.*|ld64|libc|libm|libdl|libpthread|librt|libresolv|libutil)\.so(\.|$)`)
 
 // Program gives the file of a program that is called by a name or a path.
 func Program(name string, env func(string) string) (string, error) {
@@ -35,7 +36,7 @@ func Libraries(program string, env func(string) string) (map[string]string, erro
 			return nil, err
 		}
 		for _, name := range needed {
-			if _, known := found[name]; known || ofTheSystem.MatchString(name) {
+			if _, known := found[name]; known || ofTheSystem().MatchString(name) {
 				continue
 			}
 			at := slices.IndexFunc(dirs, func(dir string) bool { return checkLibrary(filepath.Join(dir, name)) == nil })

@@ -3,19 +3,19 @@ package toolkit
 import (
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/pattern"
 )
 
 // vendorLibrary matches NVIDIA's names. Where the root is /usr, other libraries lie
 // below it, too.
-var vendorLibrary = regexp.MustCompile(`^lib(cu|nv|npp)[^/]*\.a$`)
+var vendorLibrary = pattern.Lazy(`^lib(cu|nv|npp)[^/]*\.a$`)
 
 // HasLibrary says whether a static library is one of this toolkit's.
 func (t *Toolkit) HasLibrary(path string) bool {
-	return t.Root != "" && vendorLibrary.MatchString(filepath.Base(path)) && strings.HasPrefix(resolve(path), resolve(t.Root)+"/")
+	return t.Root != "" && vendorLibrary().MatchString(filepath.Base(path)) && strings.HasPrefix(resolve(path), resolve(t.Root)+"/")
 }
 
 // Library finds a library of this toolkit by the name of its file.

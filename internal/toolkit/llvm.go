@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 
 	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/pattern"
 )
 
 // An LLVM is an installed LLVM, of which a link with bitcode needs the library.
@@ -104,7 +104,7 @@ func pickLLVM(place string, files []string, version int) (*LLVM, error) {
 	return best, nil
 }
 
-var llvmSoname = regexp.MustCompile(`^libLLVM(?:\.so\.|-)(\d+)(?:\.(\d+))?`)
+var llvmSoname = pattern.Lazy(`^libLLVM(?:\.so\.|-)(\d+)(?:\.(\d+))?`)
 
 // openLLVM asks a library for its own name, which has the version in it.
 func openLLVM(path string) (*LLVM, error) {
@@ -121,7 +121,7 @@ func openLLVM(path string) (*LLVM, error) {
 		return nil, err
 	}
 	for _, name := range names {
-		if part := llvmSoname.FindStringSubmatch(name); part != nil {
+		if part := llvmSoname().FindStringSubmatch(name); part != nil {
 			major, _ := strconv.Atoi(part[1])
 			minor, _ := strconv.Atoi(part[2])
 			return &LLVM{File: File{Path: path}, Major: major, minor: minor}, nil

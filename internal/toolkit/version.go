@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+
+	"github.com/warpld/warpld/internal/pattern"
 )
 
 // A Version is that of the compiler tools, 13.0.88. A patch of 0 is unknown,
@@ -68,7 +70,7 @@ func parseVersionList(data []byte) Version {
 	if json.Unmarshal(data, &list) != nil {
 		return Version{}
 	}
-	return parseVersion(wholeVersion, list.NVCC.Version)
+	return parseVersion(wholeVersion(), list.NVCC.Version)
 }
 
 // versionFromTool reads the text that every compiler tool prints for
@@ -77,7 +79,7 @@ func parseVersionList(data []byte) Version {
 func versionFromTool(root string) Version {
 	for _, dir := range binDirs {
 		data := readHead(filepath.Join(root, dir, "bin2c"), 1<<20)
-		if v := parseVersion(printedVersion, string(data)); v.Known() {
+		if v := parseVersion(printedVersion(), string(data)); v.Known() {
 			return v
 		}
 	}
@@ -88,7 +90,7 @@ func versionFromTool(root string) Version {
 // empty: "Build cuda_13.0.r13.0/compiler.36424714_0".
 func (t *Toolkit) Build() string {
 	for _, dir := range binDirs {
-		if text := printedBuild.Find(readHead(filepath.Join(t.Root, dir, "bin2c"), 1<<20)); text != nil {
+		if text := printedBuild().Find(readHead(filepath.Join(t.Root, dir, "bin2c"), 1<<20)); text != nil {
 			return string(text)
 		}
 	}
@@ -100,7 +102,7 @@ func (t *Toolkit) Build() string {
 func versionFromLibraryName(root string) Version {
 	for _, dir := range libDirs {
 		for _, name := range glob(filepath.Join(root, dir), "libnvJitLink.so.*.*.*") {
-			if v := parseVersion(libraryVersion, filepath.Base(name)); v.Known() {
+			if v := parseVersion(libraryVersion(), filepath.Base(name)); v.Known() {
 				return v
 			}
 		}
@@ -114,7 +116,7 @@ func versionFromWheel(root string) Version {
 	site := filepath.Join(root, "..", "..")
 	for _, wheel := range []string{"nvidia_cuda_nvcc", "nvidia_nvvm", "nvidia_nvjitlink"} {
 		for _, name := range glob(site, wheel+"-*.dist-info") {
-			if v := parseVersion(wheelVersion, filepath.Base(name)); v.Known() {
+			if v := parseVersion(wheelVersion(), filepath.Base(name)); v.Known() {
 				return v
 			}
 		}
@@ -134,7 +136,7 @@ func versionFromHeader(root string) Version {
 }
 
 func parseHeader(data []byte) Version {
-	m := headerVersion.FindSubmatch(data)
+	m := headerVersion().FindSubmatch(data)
 	if m == nil {
 		return Version{}
 	}
@@ -147,17 +149,17 @@ func parseHeader(data []byte) Version {
 
 // versionFromDirectory takes it from the name cuda-13.0.
 func versionFromDirectory(root string) Version {
-	return parseVersion(directoryVersion, filepath.Base(root))
+	return parseVersion(directoryVersion(), filepath.Base(root))
 }
 
 var (
-	wholeVersion     = regexp.MustCompile(`^(\d+)\.(\d+)(?:\.(\d+))?`)
-	printedVersion   = regexp.MustCompile(`release \d+\.\d+, V(\d+)\.(\d+)\.(\d+)`)
-	printedBuild     = regexp.MustCompile(`Build cuda_[\w.]+/[\w.]+`)
-	libraryVersion   = regexp.MustCompile(`\.so\.(\d+)\.(\d+)\.(\d+)$`)
-	wheelVersion     = regexp.MustCompile(`-(\d+)\.(\d+)(?:\.(\d+))?.*\.dist-info$`)
-	directoryVersion = regexp.MustCompile(`^cuda-(\d+)\.(\d+)(?:\.(\d+))?$`)
-	headerVersion    = regexp.MustCompile(`(?m)^#define CUDA_VERSION (\d+)`)
+	wholeVersion     = pattern.Lazy(`^(\d+)\.(\d+)(?:\.(\d+))?`)
+	printedVersion   = pattern.Lazy(`release \d+\.\d+, V(\d+)\.(\d+)\.(\d+)`)
+	printedBuild     = pattern.Lazy(`Build cuda_[\w.]+/[\w.]+`)
+	libraryVersion   = pattern.Lazy(`\.so\.(\d+)\.(\d+)\.(\d+)$`)
+	wheelVersion     = pattern.Lazy(`-(\d+)\.(\d+)(?:\.(\d+))?.*\.dist-info$`)
+	directoryVersion = pattern.Lazy(`^cuda-(\d+)\.(\d+)(?:\.(\d+))?$`)
+	headerVersion    = pattern.Lazy(`(?m)^#define CUDA_VERSION (\d+)`)
 )
 
 // parseVersion takes the groups of the expression as major, minor and patch.
@@ -180,11 +182,11 @@ func parseVersion(re *regexp.Regexp, text string) Version {
 	return Version{n[0], n[1], n[2]}
 }
 
-var digits = regexp.MustCompile(`\d+`)
+var digits = pattern.Lazy(`\d+`)
 
 // compareNumbers orders names by the numbers in them, so that 13.10 follows 13.9.
 func compareNumbers(a, b string) int {
-	as, bs := digits.FindAllString(a, -1), digits.FindAllString(b, -1)
+	as, bs := digits().FindAllString(a, -1), digits().FindAllString(b, -1)
 	for i := 0; i < len(as) && i < len(bs); i++ {
 		if c := cmp.Or(cmp.Compare(len(as[i]), len(bs[i])), cmp.Compare(as[i], bs[i])); c != 0 {
 			return c

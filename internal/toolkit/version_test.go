@@ -51,7 +51,7 @@ func FuzzVersion(f *testing.F) {
 	f.Add([]byte("release 13.0, V13.0.88"))
 	f.Add([]byte("#define CUDA_VERSION 13000\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, v := range []Version{parseVersionList(data), parseVersion(printedVersion, string(data)), parseHeader(data)} {
+		for _, v := range []Version{parseVersionList(data), parseVersion(printedVersion(), string(data)), parseHeader(data)} {
 			if v.Major < 0 || v.Minor < 0 || v.Patch < 0 {
 				t.Errorf("negative version %#v", v)
 			}

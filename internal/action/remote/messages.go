@@ -3,12 +3,12 @@ package remote
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/warpld/warpld/internal/action"
+	"github.com/warpld/warpld/internal/pattern"
 )
 
 // The messages that warpld sends and receives, field by field. Their packages are
@@ -23,7 +23,7 @@ func encodeDigest(d action.Digest) []byte {
 	return w
 }
 
-var sha256Name = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var sha256Name = pattern.Lazy(`^[0-9a-f]{64}$`)
 
 func parseDigest(b []byte) (d action.Digest, err error) {
 	err = eachField(b, func(f field) error {
@@ -35,7 +35,7 @@ func parseDigest(b []byte) (d action.Digest, err error) {
 		}
 		return nil
 	})
-	if err == nil && (!sha256Name.MatchString(d.Hash) || d.Size < 0) {
+	if err == nil && (!sha256Name().MatchString(d.Hash) || d.Size < 0) {
 		err = fmt.Errorf("%q is no digest", printable(d.String(), 100))
 	}
 	return d, err

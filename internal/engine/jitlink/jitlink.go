@@ -5,7 +5,6 @@ package jitlink
 import (
 	"fmt"
 	"os"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/warpld/warpld/internal/engine"
 	"github.com/warpld/warpld/internal/engine/clib"
+	"github.com/warpld/warpld/internal/pattern"
 )
 
 // inputFatbin and inputLTOIR are values of nvJitLinkInputType.
@@ -60,7 +60,7 @@ func Compile(job *engine.Job) (*engine.Answer, []byte, error) {
 	// What libnvvm says, remarks too, is in the error log, also if all went well.
 	answer.Log = lib.readLog(handle, lib.errorLogSize, lib.errorLog)
 	if answer.Call == "" {
-		answer.Log = ownProgress.ReplaceAllString(lib.readLog(handle, lib.infoLogSize, lib.infoLog), "") + answer.Log
+		answer.Log = ownProgress().ReplaceAllString(lib.readLog(handle, lib.infoLogSize, lib.infoLog), "") + answer.Log
 	}
 	engine.Stage("nvJitLinkDestroy")
 	lib.destroy(&handle)
@@ -69,7 +69,7 @@ func Compile(job *engine.Job) (*engine.Answer, []byte, error) {
 
 // ownProgress matches what nvJitLink since 13.4 says of itself in every log, among
 // libnvvm's messages, which are the ones that count.
-var ownProgress = regexp.MustCompile(`(?m)^SUCCESS: .* LTOIR Container created .*\n?`)
+var ownProgress = pattern.Lazy(`(?m)^SUCCESS: .* LTOIR Container created .*\n?`)
 
 func load(path string) (*library, error) {
 	l := &library{}
@@ -125,13 +125,13 @@ func (l *library) compile(handle uintptr, job *engine.Job, answer *engine.Answer
 }
 
 // shardStart matches the head of a PTX text: a comment, and the first directive.
-var shardStart = regexp.MustCompile(`(?m)^(?://.*\n)+\n*\.version `)
+var shardStart = pattern.Lazy(`(?m)^(?://.*\n)+\n*\.version `)
 
 // shards gives the lengths of the texts of a split result, which lie back to back.
 // libnvvm tells them, but nvJitLink does not pass it on.
 func shards(text []byte) (sizes []int64) {
 	end := len(text)
-	for _, at := range slices.Backward(shardStart.FindAllIndex(text, -1)) {
+	for _, at := range slices.Backward(shardStart().FindAllIndex(text, -1)) {
 		sizes = append(sizes, int64(end-at[0]))
 		end = at[0]
 	}
