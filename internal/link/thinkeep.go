@@ -73,7 +73,7 @@ func (t *thinLink) keepPrepared(k *keeper, place int, module string) {
 func (k *keeper) inputs(folder string, a *action.Action) {
 	for _, f := range a.Inputs {
 		name := filepath.Join(folder, f.Name)
-		if f.Load == nil {
+		if f.Path != "" {
 			k.command("ln", "-sf", absolute(f.Path), name)
 		} else {
 			k.save(name, f.Content)

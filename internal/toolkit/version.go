@@ -202,8 +202,12 @@ func readHead(path string, limit int64) []byte {
 		return nil
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, limit))
-	if err != nil {
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	data := make([]byte, min(info.Size(), limit))
+	if _, err := io.ReadFull(f, data); err != nil {
 		return nil
 	}
 	return data

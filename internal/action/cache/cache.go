@@ -92,7 +92,7 @@ func (c *Cache) failed(err error) {
 // Digest names the bytes of a file; what lies in one that did not change is not
 // read for it.
 func (c *Cache) Digest(f action.File) (action.Digest, error) {
-	if f.Load != nil {
+	if f.Path == "" {
 		return f.Content.Digest()
 	}
 	return c.digests.digest(f.Path)

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -24,6 +25,8 @@ import (
 // and nothing else, an environment of its own and a process group of its own.
 type Runner struct {
 	root string
+	make func() error // makes the root; links that need no process need none
+	made atomic.Bool
 	next atomic.Int64
 	keep bool
 }
@@ -37,27 +40,37 @@ func New(parent string, keep bool) (*Runner, error) {
 			return nil, fmt.Errorf("working directory: %w", err)
 		}
 	}
-	root, err := os.MkdirTemp(parent, "warpld-")
-	if err != nil {
-		return nil, fmt.Errorf("working directory: %w", err)
+	r := &Runner{keep: keep}
+	r.make = sync.OnceValue(func() error {
+		root, err := os.MkdirTemp(parent, "warpld-")
+		if err == nil {
+			root, err = filepath.Abs(root)
+		}
+		if err != nil {
+			return fmt.Errorf("working directory: %w", err)
+		}
+		r.root = root
+		r.made.Store(true)
+		return nil
+	})
+	if keep {
+		return r, r.make()
 	}
-	if root, err = filepath.Abs(root); err != nil {
-		return nil, err
-	}
-	return &Runner{root: root, keep: keep}, nil
+	return r, nil
 }
 
-// Root is where the working directories are.
+// Root is where the working directories are that are kept.
 func (r *Runner) Root() string { return r.root }
 
 // Dir names a directory that nobody has used yet, for files that last until Close.
 func (r *Runner) Dir() string {
+	r.make() // without it, nothing can be written into the directory
 	return filepath.Join(r.root, strconv.FormatInt(r.next.Add(1), 10)+"-kept")
 }
 
 // Close removes all that the runner wrote, results included.
 func (r *Runner) Close() error {
-	if r.keep {
+	if r.keep || !r.made.Load() {
 		return nil
 	}
 	return os.RemoveAll(r.root)
@@ -65,6 +78,9 @@ func (r *Runner) Close() error {
 
 // Run implements action.Runner.
 func (r *Runner) Run(ctx context.Context, a *action.Action) (*action.Result, error) {
+	if err := r.make(); err != nil {
+		return nil, err
+	}
 	name := strconv.FormatInt(r.next.Add(1), 10) + "-" + a.Label
 	work := filepath.Join(r.root, name)
 	if err := fill(work, a.Inputs); err != nil {
@@ -104,14 +120,14 @@ func fill(work string, inputs []action.File) error {
 }
 
 func put(place string, c action.Content) error {
-	if c.Load == nil {
+	if c.Path != "" {
 		target, err := filepath.Abs(c.Path)
 		if err != nil {
 			return err
 		}
 		return os.Symlink(target, place)
 	}
-	b, err := c.Load()
+	b, err := c.Read()
 	if err != nil {
 		return err
 	}
