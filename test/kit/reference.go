@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -37,7 +38,7 @@ func (t Toolkit) Reference(tb testing.TB, job Job) Result {
 
 // keptAt names the file for nvlink's answer, by all that decides it: version,
 // arguments and inputs. nvlink derives the registration name of a bare cubin
-// from its whole path, so with such an input the working folder counts too.
+// from its whole path, so the working folder counts too where one is registered.
 func (t Toolkit) keptAt(job Job) (string, error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %q\n", t.Version, job.Args)
@@ -45,13 +46,14 @@ func (t Toolkit) keptAt(job Job) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	registers := slices.ContainsFunc(job.Args, func(a string) bool { return strings.Contains(a, "-register-link-binaries") })
 	for _, e := range entries {
 		data, err := os.ReadFile(filepath.Join(job.Dir, e.Name()))
 		if err != nil {
 			return "", err
 		}
 		fmt.Fprintf(h, "%s %x\n", e.Name(), sha256.Sum256(data))
-		if slices.Contains([]string{".cubin", ".fatbin", ".ptx"}, filepath.Ext(e.Name())) { // registered by path
+		if registers && slices.Contains([]string{".cubin", ".fatbin", ".ptx"}, filepath.Ext(e.Name())) {
 			fmt.Fprintln(h, job.Dir)
 		}
 	}

@@ -10,7 +10,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // A rule is one of nvlink's that the merger follows, and what to change in its source
@@ -113,6 +116,101 @@ var rules = []rule{
 	{"Code counts its registers in the section header.", "layout.go", "s.registers|w.symbols[s.function].index", "w.symbols[s.function].index"},
 	{"Memory of sections without bytes comes after those with.", "layout.go", "memory = alignUp(memory, h.align) + h.size", "memory += h.size"},
 
+	{"Code of a newer toolkit is refused.", "object.go", "case f.Toolkit > options.Toolkit:", "case false:"},
+	{"Code that is linked already takes no part.", "object.go", "if !f.Relocatable() {\n\t\treturn nil, nil", "if false {\n\t\treturn nil, nil"},
+	{"As the first input libcudadevrt is passed over, whatever the options say.", "resolve.go", "if any && l.options.KeepSystemLibraries {", "if l.options.KeepSystemLibraries {"},
+	{"Records of the tools that made the inputs follow that of the link.", "device.go", "\tl.records = append(l.records, o.records)\n", ""},
+	{"Sections of attributes come after all other ones of their input.", "device.go", "l.mergeSections, l.mergeInfoSections,", "l.mergeInfoSections, l.mergeSections,"},
+	{"An undefined function counts only if it is called.", "liveness.go", "y.unresolved() && !y.dead {", "y.unresolved() {"},
+
+	{"An array of unknown size fits any size.", "resolve.go", "was.size == 0 || y.Size == 0 || was.size == y.Size", "was.size == y.Size"},
+	{"A function that was referred to first stands among the global symbols.", "resolve.go", "section: noSection,\n\t\tglobal: true, from: o.name, function", "section: noSection,\n\t\tfrom: o.name, function"},
+	{"Calls of a replaced function go.", "resolve.go", "\tf.function.calls, f.function.indirect, f.function.potential = nil, nil, nil\n", ""},
+	{"Relocations of a replaced function go.", "resolve.go", "\t\t\tl.sections[id].relocations = nil\n", "\t\t\t_ = id\n"},
+	{"Attributes of a replaced function go.", "resolve.go", "\t\tl.sections[f.function.info].attributes = attributeList{}\n", ""},
+	{"A replaced function keeps the larger alignment.", "resolve.go", "text.align = max(text.align, s.Align)", "text.align = s.Align"},
+	{"Every kernel has a section of attributes, made with its code.", "resolve.go", "\t\tl.infoSection(\".nv.info.\"+y.Name, text)\n", ""},
+	{"What is undefined is global, also if it is weak.", "resolve.go", "binding := elf64.Global\n", "binding := y.Binding\n"},
+	{"Dynamic memory brings the section of common variables with it.", "resolve.go", "if y.Other == otherShared {\n\t\tl.findOrNew(section{name: \".nv_debug.shared\"", "if false {\n\t\tl.findOrNew(section{name: \".nv_debug.shared\""},
+	{"Local shared variables, parameters and constants of the optimizer are in no table.", "resolve.go", "\ty.hidden = true\n", ""},
+	{"The size of bank 0 is a symbol in no table.", "resolve.go", "hidden: y.Name == bankSize, ", ""},
+
+	{"A name in -kernels-used may be a part of the kernel's.", "liveness.go", "!k.fromHost && strings.Contains(y.name, p):", "!k.fromHost && y.name == p:"},
+	{"With -variables-used alone no kernel is used.", "liveness.go", "len(o.KernelsUsed)+len(o.VariablesUsed) > 0", "len(o.KernelsUsed) > 0"},
+	{"-ignore-host-info keeps all kernels.", "liveness.go", "if o.IgnoreHostInfo {", "if false {"},
+	{"Patterns of libcudadevrt's host code don't make a program one that launches.", "liveness.go", "launches || !in.Runtime && len", "launches || len"},
+	{"Undefined functions that a taken function calls stay.", "liveness.go", "if to < l.graph.symbols && !l.symbols[to].defined() {", "if false {"},
+	{"Names of removed functions go.", "names.go", "return !l.symbols[n.symbol].dead", "return true"},
+	{"Names of sections of removed functions go.", "names.go", "return !l.sections[n.section].removed", "return true"},
+	{"A taken function's prototype is what later inputs are compared with.", "callgraph.go", "\t\tf.prototype = prototype // not", "\t\t_ = f // not"},
+	{"The newest call is followed first.", "callgraph.go", "for _, callee := range slices.Backward(f.calls) {\n\t\t\tout", "for _, callee := range f.calls {\n\t\t\tout"},
+	{"Direct calls are followed before indirect ones.", "callgraph.go", "\t\tl.graph.edges[id] = out\n", "\t\tslices.Reverse(out)\n\t\tl.graph.edges[id] = out\n"},
+	{"A function that lost has no calls.", "callgraph.go", "if o.lostSymbol(index) {\n\t\t\tcontinue", "if false {\n\t\t\tcontinue"},
+	{"Attributes of a function that lost go.", "attribute.go", "\tcase o.lostSymbol(index):\n\t\treturn false, nil\n", ""},
+
+	{"Common variables count from the newest.", "shared.go", "for i := len(s.shared) - 1; i >= 0; i-- {", "for i := range s.shared {"},
+	{"A kernel's variables are sorted from the newest.", "shared.go", "\t\tslices.Reverse(own)\n", ""},
+	{"A place has the largest alignment of its variables.", "shared.go", "at := alignUp(end, align)\n", "at := end + 0*align\n"},
+	{"Since 13.4 the common section is aligned before the kernels.", "shared.go", "if s.options.Toolkit >= toolkit134 {\n\t\ts.alignCommon()", "if false {\n\t\ts.alignCommon()"},
+	{"Dynamic memory aligns the common section.", "shared.go", "\ts.alignCommon()\n\tout.size", "\tout.size"},
+	{"The common section stays for dynamic memory only.", "shared.go", "out.size, out.dropped = 0, !s.anyDynamic", "out.size, out.dropped = 0, true"},
+	{"Its symbol goes.", "shared.go", "\ts.symbols[out.symbol].dead = true\n}", "\t_ = out\n}"},
+
+	{"Relocations that would make a YIELD a NOP go.", "relocation.go", "\t\t\tcontinue // the instruction", "\t\t\t_ = r // the instruction"},
+	{"Relocations are named by their own input's sections only if they have rows.", "relocation.go", "|| l.noRows(o, s) ||", "||"},
+	{"Dynamic memory that no kernel reaches is at -1.", "relocation.go", "case y.isShared() && !y.defined() && len(l.reached.by[target.function]) == 0:\n\t\tp.value = ^uint64(0)", "case y.isShared() && !y.defined() && len(l.reached.by[target.function]) == 0:"},
+	{"The size of bank 0 is -1.", "relocation.go", "!l.mirrors():\n\t\tp.value = ^uint64(0)", "!l.mirrors():"},
+	{"Dynamic memory starts where the kernels that reach the code agree.", "relocation.go", "p.value = max(p.value, l.sections[l.symbols[k].function.shared].dynamic)", "p.value = max(p.value, l.sections[l.symbols[k].function.shared].size)"},
+	{"Constants of functions count from where they moved.", "relocation.go", "p.value, p.bank = y.value+s.moved,", "p.value, p.bank = y.value,"},
+	{"Offsets of constants in words are words.", "relocation.go", "setBits(b, 40, 14, (p.value+value)/4)", "setBits(b, 40, 14, p.value+value)"},
+	{"Addresses of global variables in debug information stay relocations.", "relocation.go", "!y.isShared() && !y.hidden {\n\t\treturn true, nil", "!y.isShared() && !y.hidden {\n\t\treturn false, nil"},
+	{"Debug information has the addresses of shared variables.", "relocation.go", "case y.isShared():\n\t\tp.value = y.address", "case y.isShared():"},
+	{"Debug information of dynamic memory says -1.", "relocation.go", "case y.isShared() && !y.defined():\n\t\tp.value = ^uint64(0)", "case y.isShared() && !y.defined():"},
+	{"Debug information of removed functions has no relocations.", "relocation.go", "case y.dead || r.lost &&", "case r.lost &&"},
+	{"Relocations of functions that lost go.", "relocation.go", "|| o.lost[s.Info] {\n\t\t\tcontinue\n\t\t}\n\t\tat", "{\n\t\t\tcontinue\n\t\t}\n\t\tat"},
+
+	{"What is said of removed functions goes.", "compute.go", "len(x.symbols) == 1 && l.symbols[x.symbols[0]].dead", "false"},
+	{"Recursion makes the size of the call stack unknown.", "compute.go", "\t\t\tl.setCallStack(l.attributesOf(k))\n", ""},
+	{"Kernels say how much stack they need in the order of the symbol table.", "compute.go", "\tkernels := l.reached.kernels\n", "\tkernels := slices.Sorted(slices.Values(l.reached.kernels))\n"},
+	{"Warnings come in the order of the kernels' arrival.", "compute.go", "range slices.Sorted(slices.Values(l.reached.kernels)) { // as", "range l.reached.kernels { // as"},
+	{"For the only kernel barriers come before externals.", "compute.go", "if len(l.reached.kernels) == 1 {\n\t\treturn false", "if false {\n\t\treturn false"},
+	{"A row of externals that grew comes last for the only kernel.", "compute.go", "\tif row != nil {\n\t\trow.deleted = true\n\t}\n", ""},
+	{"The row of externals that grew keeps its place if there are more kernels.", "compute.go", "case row != nil && !alone:", "case false:"},
+	{"Externals of functions come in the order of arrival.", "compute.go", "slices.SortStableFunc(order, func", "_ = arrival\n\tslices.SortStableFunc(order[:0], func"},
+	{"Rows of externals without an entry go.", "compute.go", "x.deleted = x.deleted || len(x.symbols) == 0", "_ = x"},
+	{"Rows of attributes come in the reverse order.", "attribute.go", "for i := len(a.rows) - 1; i >= 0; i-- {\n\t\tif !a.rows[i].deleted {\n\t\t\tdo", "for i := range a.rows {\n\t\tif !a.rows[i].deleted {\n\t\t\tdo"},
+	{"The features of a program are those that all its inputs have.", "attribute.go", "\t\t\tbits[i] &= f.bits[i]\n", ""},
+	{"Features of inputs of which no code remains don't count.", "attribute.go", "if left == 0 {", "if false {"},
+
+	{"Names of global symbols come last.", "write.go", "\tfor id := range w.symbols {\n\t\tif y := &w.symbols[id]; y.global && w.written(y) && (", "\tfor id := range slices.Backward(w.symbols) {\n\t\tif y := &w.symbols[id]; y.global && w.written(y) && ("},
+	{"Kinds of sections of variables are not in executables.", "place.go", "case t == typeInit || isConstant(t):\n\t\treturn typeProgBits", "case t == typeInit || isConstant(t):\n\t\treturn t"},
+	{"Sections without bytes are of one type in executables.", "place.go", "case occupiesOnly(t):\n\t\treturn typeNoBits", "case occupiesOnly(t):\n\t\treturn t"},
+	{"Every program says how the driver treats relocations.", "place.go", "\tl.sections[id].setData(relAction)\n", "\t_ = id\n"},
+	{"Relocations come before constants.", "place.go", "return 8\n", "return 10\n"},
+	{"Variables with values come after code.", "place.go", "return 11\n", "return 9\n"},
+	{"Debug information comes first.", "place.go", "return 0\n", "return 14\n"},
+	{"The program for sm_90 knows the note about its architecture by what it demands.", "linker.go", "\t\tnote.owner = l.compat\n", ""},
+	{"The note about the architecture refers to that about the tools.", "layout.go", "\t\tlink = w.sections[w.toolNote].index\n", ""},
+	{"Code comes with one segment, variables with another.", "layout.go", "case h.flags&flagWrite != 0 && h.source != nil:", "case false:"},
+	{"The segment of variables ends in the file at the last section without bytes.", "layout.go", "\t\tend = last.offset\n", "\t\tend = last.offset + last.size\n"},
+	{"The flags of the file have the index of the note about the architecture.", "layout.go", "w.sections[w.archNote].index<<24|", ""},
+	{"Potential calls are kept.", "write.go", "\tgroup(groupPotential, func(y *symbol) {\n\t\tfor _, callee := range slices.Backward(y.function.potential) {", "\tgroup(groupPotential, func(y *symbol) {\n\t\tfor _, callee := range y.function.potential[:0] {"},
+	{"Calls of removed functions are not in the call graph.", "write.go", "\tgroup(groupCalls, func(y *symbol) {\n\t\tfor _, callee := range slices.Backward(y.function.calls) {\n\t\t\tif !w.symbols[callee].dead {", "\tgroup(groupCalls, func(y *symbol) {\n\t\tfor _, callee := range slices.Backward(y.function.calls) {\n\t\t\tif true {"},
+	{"Indirect calls: the newest first.", "write.go", "slices.Backward(y.function.indirect)", "slices.All(y.function.indirect)"},
+	{"With -r nothing is removed.", "liveness.go", "if o.Relocatable {\n\t\treturn", "if false {\n\t\treturn"},
+	{"With -r calls keep their order.", "relink.go", "\t\t\tslices.Reverse(f.calls)\n", ""},
+	{"With -r weak symbols stay weak.", "relink.go", "\t\t\ty.binding = elf64.Weak\n", "\t\t\ty.binding = max(y.binding, elf64.Local)\n"},
+	{"With -r there are no names for relocations of bank 0.", "linker.go", "s.owner != noSection && !l.options.Relocatable {", "s.owner != noSection {"},
+	{"With -r symbols keep their kinds.", "layout.go", "kind == typeData && !w.options.Relocatable {", "kind == typeData {"},
+	{"With -r shared variables are written.", "write.go", "case w.options.Relocatable || !y.isShared() && !isUnifiedTable(y.name):", "case !y.isShared() && !isUnifiedTable(y.name):"},
+	{"With -r relocations of debug information on functions that lost go.", "relink.go", `case debug && r.lost && target.name != ".debug_info":`, "case false:"},
+	{"With -r externals that are defined now are dropped.", "relink.go", "\tview{l, func(s *section) *attributeList { return &s.attributes }}.dropResolvedExternals()\n", ""},
+	{"-v counts the memory of variables with and without values.", "verbose.go", "s.live() && (s.kind == typeGlobal || s.kind == typeInit)", "s.live() && s.kind == typeGlobal"},
+	{"-v shows the newest kernel first.", "verbose.go", "slices.Backward(slices.Sorted(slices.Values(l.reached.kernels)))", "slices.All(slices.Sorted(slices.Values(l.reached.kernels)))"},
+	{"-v shows no stack where recursion makes it unknown.", "verbose.go", "\t\tstack = 0 // it", "\t\t_ = stack // it"},
+	{"Prototypes without rows are not written.", "write.go", "s.dropped = prototypes == 0", "s.dropped = false"},
+	{"Attributes without rows are not written.", "write.go", "\t\t\ts.dropped = true\n", ""},
+
 	{"With -r relocations stay.", "relink.go", "\t\t\t\tl.setRelocations(id, append(l.sections[id].relocations, r))\n", ""},
 	{"With -r rows keep their order.", "relink.go", "\t\tslices.Reverse(s.attributes.rows) // the file reverses them again\n", ""},
 	{"With -r a shared variable has its alignment.", "relink.go", "y.value = y.align // until", "_ = y // until"},
@@ -151,6 +249,15 @@ func (r *rule) mutate(t *testing.T) string {
 	return overlay
 }
 
+// mutantVariable marks a run of the tests with a mutant of the merger.
+const mutantVariable = "WARPLD_TEST_MERGER_MUTANT"
+
+// suites are what a mutant is held against: a package and its tests.
+var suites = [][2]string{
+	{".", "^(TestPrograms|TestLowerTargets|TestReferences|TestRemoval|TestRelink)$"},
+	{"../../internal/merge/device", "^Test"},
+}
+
 var failedTest = regexp.MustCompile(`(?m)^ *--- FAIL: (\S+)`)
 
 // caught names the test that fails without the rule: the most exact of those that
@@ -158,22 +265,15 @@ var failedTest = regexp.MustCompile(`(?m)^ *--- FAIL: (\S+)`)
 func (r *rule) caught(t *testing.T) string {
 	t.Helper()
 	overlay := r.mutate(t)
-	for _, suite := range [][]string{
-		{"../../internal/merge/device", ""},
-		{".", "sm_80", "TestPrograms|TestLowerTargets|TestReferences"}, {".", "sm_80", "TestRemoval|TestRelink"},
-		{".", "sm_90", "TestPrograms|TestLinks"}, {".", "sm_80,sm_90", "TestGenerated|TestRandomPrograms"},
-	} {
+	for _, suite := range suites {
 		binary := filepath.Join(t.TempDir(), "mutant")
-		build := exec.Command("go", "test", "-c", "-tags=realtools", "-overlay="+overlay, "-o", binary, suite[0])
+		build := exec.Command("go", "test", "-c", "-vet=off", "-tags=realtools", "-overlay="+overlay, "-o", binary, suite[0])
 		if out, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("without %q: %v\n%s", r.text, err, out)
 		}
-		run := exec.Command(binary, "-test.failfast", "-test.timeout=5m")
+		run := exec.Command(binary, "-test.failfast", "-test.timeout=5m", "-test.run="+suite[1], "-test.skip=^TestMutatedInputs$")
 		run.Dir = suite[0]
-		if len(suite) > 2 {
-			run.Args = append(run.Args, "-test.run=^("+suite[2]+")$")
-			run.Env = append(os.Environ(), "WARPLD_TEST_MERGER_ARCHS="+suite[1], "WARPLD_TEST_MERGER_RANDOM=40", "WARPLD_TEST_MERGER_GENERATED=40")
-		}
+		run.Env = append(os.Environ(), mutantVariable+"=1", "WARPLD_TEST_MERGER_ARCHS=sm_80,sm_90", "WARPLD_TEST_MERGER_RANDOM=40")
 		if out, err := run.CombinedOutput(); err != nil {
 			names := failedTest.FindAllStringSubmatch(string(out), -1)
 			if len(names) == 0 {
@@ -186,30 +286,93 @@ func (r *rule) caught(t *testing.T) string {
 }
 
 // rulesPerRun is how many rules a run in CI takes away; WARPLD_TEST_MERGER_RULES=all
-// takes away each of them.
+// takes away each of them, and WARPLD_UPDATE_DOCS=1 does and writes down what caught it.
 const rulesPerRun = 6
 
 // TestRules takes away one rule at a time: a test must fail.
 func TestRules(t *testing.T) {
-	step := len(rules) / rulesPerRun
-	if os.Getenv("WARPLD_TEST_MERGER_RULES") == "all" {
+	step, update := len(rules)/rulesPerRun, os.Getenv("WARPLD_UPDATE_DOCS") != ""
+	if update || os.Getenv("WARPLD_TEST_MERGER_RULES") == "all" {
 		step = 1
 	}
 	first := number(t, "WARPLD_TEST_MERGER_SEED", 0) % step
-	var table strings.Builder
-	for i := range rules {
-		r := &rules[i]
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			if i%step != first {
-				r.mutate(t) // it can still be taken away
-				return
-			}
-			by := r.caught(t)
-			if by == "" {
-				t.Errorf("no test fails without this rule: %s", r.text)
-			}
-			fmt.Fprintf(&table, "| %s | %s |\n", r.text, by)
-		})
+	caught, mu := readRulesPage(t), sync.Mutex{}
+	t.Run("each", func(t *testing.T) {
+		for i := range rules {
+			r := &rules[i]
+			t.Run(fmt.Sprint(i), func(t *testing.T) {
+				if i%step != first {
+					r.mutate(t) // it can still be taken away
+					return
+				}
+				t.Parallel()
+				by := r.caught(t)
+				if by == "" {
+					t.Errorf("no test fails without this rule: %s", r.text)
+					return
+				}
+				t.Logf("without %q: %s", r.text, by)
+				mu.Lock()
+				defer mu.Unlock()
+				caught[r.text] = by
+			})
+		}
+	})
+	if update {
+		writeRulesPage(t, caught)
 	}
-	t.Log("\n" + table.String())
+}
+
+// rulesPage lists the rules and what caught each.
+const rulesPage = "../../docs/merger-rules.md"
+
+const rulesHead = `# Rules of the merger
+
+What our merger has learnt of nvlink, in the order of ` + "`test/merger/rules_test.go`" + `, which has for each the change of the source that takes it away. TestRules
+makes that change and runs the tests of ` + "`test/merger`" + ` against nvlink's answers, then those of the package; one of them must fail. The last column names the
+first that did, when all rules were taken away one after the other. Written by ` + "`WARPLD_UPDATE_DOCS=1 go test -tags realtools ./test/merger -run TestRules`" + `.
+
+| rule | where | caught by |
+|---|---|---|
+`
+
+// readRulesPage gives what caught the rules when the page was written.
+func readRulesPage(t *testing.T) map[string]string {
+	t.Helper()
+	caught := map[string]string{}
+	for _, line := range strings.Split(string(read(t, rulesPage)), "\n") {
+		if cells := strings.Split(strings.Trim(line, "| "), " | "); len(cells) == 3 {
+			caught[cells[0]] = strings.Trim(cells[2], "`")
+		}
+	}
+	return caught
+}
+
+func writeRulesPage(t *testing.T, caught map[string]string) {
+	t.Helper()
+	if err := os.WriteFile(rulesPage, []byte(rulesText(caught)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func rulesText(caught map[string]string) string {
+	var b strings.Builder
+	b.WriteString(rulesHead)
+	for _, r := range rules {
+		fmt.Fprintf(&b, "| %s | `%s` | `%s` |\n", r.text, r.file, caught[r.text])
+	}
+	return b.String()
+}
+
+// The page lists the rules that there are, and each was caught.
+func TestRulesPage(t *testing.T) {
+	caught := readRulesPage(t)
+	for _, r := range rules {
+		if caught[r.text] == "" {
+			t.Errorf("%s does not say what caught this rule: %s", rulesPage, r.text)
+		}
+	}
+	if diff := cmp.Diff(rulesText(caught), string(read(t, rulesPage))); diff != "" {
+		t.Errorf("%s (-rules +page; WARPLD_UPDATE_DOCS=1 writes it):\n%s", rulesPage, diff)
+	}
 }
