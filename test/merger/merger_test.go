@@ -461,6 +461,10 @@ ex7 ex8
 ex9 ex8 ex7
 c2e c2f
 c2f c2e c2a
+bar1 bar2
+bar2 bar1
+ex10 ex11
+ex11 ex10
 eq1 eq2
 eq1 eq3
 eq2 eq1 eq3

@@ -52,6 +52,10 @@ func TestRemoval(t *testing.T) {
 		for range number(t, "WARPLD_TEST_MERGER_RANDOM", randomLinks) {
 			list = append(list, randomProgram(t, r, all, built))
 		}
+		for _, launched := range []string{"khost", "khost2", "khost*"} {
+			p := program{names: []string{"host"}, launched: map[string][]string{"host": {launched}}}
+			t.Run(p.String(), func(t *testing.T) { s.compare(t, p, built) })
+		}
 		for _, p := range list {
 			for _, removal := range s.removals(t, r, p, built) {
 				t.Run(removal.String(), func(t *testing.T) { s.compare(t, removal, built) })

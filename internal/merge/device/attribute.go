@@ -209,8 +209,8 @@ func (l *linker) resolveAttribute(o *object, x *attribute) (keep bool, err error
 		return true, l.resolveParamBank(o, x)
 	case x.form == formBytes && x.id == attrExternals:
 		return true, l.resolveExternals(o, x)
-	case !copied[x.id] || x.id == attrBarriers && x.form == formBytes:
-		return false, unsupported(o.name, "the attribute %#x of form %d", x.id, x.form)
+	case !copied[x.id] || !attributeShapes[x.id].of(x):
+		return false, unsupported(o.name, "the attribute %#x of form %d and %d bytes", x.id, x.form, len(x.data))
 	}
 	return true, nil
 }
@@ -290,12 +290,12 @@ func (l *linker) mergeCompat(o *object, s *elf64.Section) error {
 	}
 	out := &l.sections[l.compat].attributes
 	return o.parseAttributes(s, func(x attribute) error {
+		if !compatShapes[x.id].of(&x) {
+			return unsupported(o.name, "the row %#x of form %d and %d bytes in '%s'", x.id, x.form, len(x.data), s.Name)
+		}
 		if x.id == compatFeatures {
 			if !l.keepsFeatures() {
 				return nil
-			}
-			if x.form != formBytes || len(x.data) == 0 {
-				return unsupported(o.name, "the row %#x of form %d in '%s'", x.id, x.form, s.Name)
 			}
 			if o.featured {
 				return unsupported(o.name, "two rows %#x in '%s'", x.id, s.Name)

@@ -1,8 +1,6 @@
 package device
 
 import (
-	"slices"
-
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
@@ -138,8 +136,7 @@ type graph struct {
 
 func (g *graph) prototype(p prototypeID) int32 { return g.symbols + int32(p) }
 
-// buildGraph puts the rows of the call graph in the order in which nvlink
-// follows them: the newest first, direct calls before indirect ones.
+// buildGraph joins the rows of the call graph.
 func (l *linker) buildGraph() {
 	l.graph = graph{edges: make([][]int32, len(l.symbols)+len(l.prototypes.names)), symbols: int32(len(l.symbols))}
 	for id := range l.symbols {
@@ -148,10 +145,10 @@ func (l *linker) buildGraph() {
 			continue
 		}
 		out := make([]int32, 0, len(f.calls)+len(f.indirect))
-		for _, callee := range slices.Backward(f.calls) {
+		for _, callee := range f.calls {
 			out = append(out, int32(callee))
 		}
-		for _, p := range slices.Backward(f.indirect) {
+		for _, p := range f.indirect {
 			out = append(out, l.graph.prototype(p))
 		}
 		l.graph.edges[id] = out

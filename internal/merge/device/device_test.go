@@ -26,6 +26,7 @@ type code struct {
 	toolkit   uint32
 	mercury   bool // for sm_100, with a second program
 	extra     []objecttest.Section
+	graph     []byte // rows of the call graph after those of the functions
 }
 
 type fn struct {
@@ -68,7 +69,7 @@ func (c code) build() []byte {
 			y.Other = otherKernel
 		}
 		if !f.outside {
-			sections = append(sections, objecttest.Section{Name: ".text." + f.name, Flags: flagAlloc | flagExec, Data: make([]byte, 16)})
+			sections = append(sections, objecttest.Section{Name: ".text." + f.name, Flags: flagAlloc | flagExec, Info: index[f.name], Data: make([]byte, 16)})
 			y.Section = uint16(len(sections))
 			info = append(info, formBytes, attrFrame, 8, 0)
 			info = le.AppendUint32(le.AppendUint32(info, index[f.name]), f.frame)
@@ -78,14 +79,19 @@ func (c code) build() []byte {
 			graph = le.AppendUint32(le.AppendUint32(graph, index[f.name]), index[callee])
 		}
 	}
+	var data []byte
 	for _, v := range c.variables {
 		y := objecttest.Symbol{Name: v.name, Info: bindGlobal | byte(typeData), Other: otherGlobal, Size: max(v.size, 4)}
 		if !v.outside {
-			sections = append(sections, objecttest.Section{Name: ".nv.global.init", Type: uint32(typeInit), Flags: flagAlloc | flagWrite, Data: []byte(v.name)})
-			y.Section = uint16(len(sections))
+			y.Section, y.Value = uint16(len(sections)+1), uint64(len(data))
+			data = append(data, append([]byte(v.name), make([]byte, max(v.size, 4))...)[:max(v.size, 4)]...)
 		}
 		symbols = append(symbols, y)
 	}
+	if len(data) > 0 {
+		sections = append(sections, objecttest.Section{Name: ".nv.global.init", Type: uint32(typeInit), Flags: flagAlloc | flagWrite, Data: data})
+	}
+	graph = append(graph, c.graph...)
 	rows, names := objecttest.Symbols(symbols...)
 	note := noteRecord(1000, le.AppendUint32([]byte{2, 0, 80, 0}, max(c.toolkit, 130)))
 	sections = append(sections,
@@ -187,6 +193,45 @@ func TestLiveness(t *testing.T) {
 	}
 }
 
+// All inputs have to say what their host code launches, but libcudadevrt.
+func TestLivenessOfSeveral(t *testing.T) {
+	launches := Input{Name: "a.o", Cubin: code{functions: []fn{kernel("k"), kernel("other"), {name: "rt", outside: true}, {name: "f", calls: []string{"rt"}}}}.build(),
+		Host: HostKnown, LaunchedExternal: []string{"k"}}
+	quiet := launches
+	quiet.LaunchedExternal = nil
+	bare := Input{Name: "b.cubin", Cubin: code{functions: []fn{kernel("k2")}}.build()}
+	runtime := Input{Name: "libcudadevrt.a", Cubin: code{functions: []fn{kernel("k3"), {name: "rt"}}}.build(), Runtime: true, LaunchedExternal: []string{"k3"}}
+	for name, test := range map[string]struct {
+		inputs []Input
+		want   []string
+	}{
+		"a bare cubin":                  {[]Input{launches, bare}, []string{"k", "other", "k2"}},
+		"the runtime":                   {[]Input{launches, runtime}, []string{"k", "k3"}},
+		"the runtime alone launches":    {[]Input{quiet, runtime}, []string{"k", "other", "k3"}},
+		"code that was linked before":   {[]Input{linkedBefore(t), launches}, []string{"k"}},
+		"code that was linked before 2": {[]Input{launches, linkedBefore(t)}, []string{"k"}},
+	} {
+		out, err := Merge(test.inputs, plain)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if diff := cmp.Diff(test.want, functionsOf(t, out)); diff != "" {
+			t.Errorf("%s:\n%s", name, diff)
+		}
+	}
+}
+
+// linkedBefore is an input that takes no part in a link.
+func linkedBefore(t *testing.T) Input {
+	t.Helper()
+	out, err := merge(plain, code{functions: []fn{kernel("linked")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Input{Name: "linked", Cubin: out.Cubin, Host: HostKnown}
+}
+
 func TestResolution(t *testing.T) {
 	caller := code{functions: []fn{kernel("k", "f"), {name: "f", outside: true}}}
 	defines := code{functions: []fn{{name: "f"}}}
@@ -261,18 +306,25 @@ func TestListSort(t *testing.T) {
 }
 
 func TestWhatRulesDontCoverIsNamed(t *testing.T) {
+	with := func(s objecttest.Section) code {
+		return code{functions: []fn{kernel("k")}, extra: []objecttest.Section{s}}
+	}
 	tests := []struct {
-		extra objecttest.Section
-		want  string
+		code code
+		want string
 	}{
-		{objecttest.Section{Name: ".nv.uft", Type: 0x7000000e}, ".nv.uft"},
-		{objecttest.Section{Name: ".x", Type: uint32(typeRela), Flags: flagOwned, Info: 1, EntSize: relaSize, Data: make([]byte, 2*relaSize)}, ".x"},
-		{objecttest.Section{Name: ".debug_x", Flags: 0x800}, ".debug_x"},
-		{objecttest.Section{Name: ".nv.info.f", Type: uint32(typeInfo), Data: []byte{1, 0xee, 0, 0}}, "0xee"},
-		{objecttest.Section{Name: ".nv.callgraph", Type: uint32(typeCallGraph), Data: []byte{0, 0, 0, 0, 0xf0, 0xff, 0xff, 0xff, 1, 0, 0, 0, 1, 0, 0, 0}}, "group -16"},
+		{with(objecttest.Section{Name: ".nv.uft", Type: 0x7000000e}), ".nv.uft"},
+		{with(objecttest.Section{Name: ".x", Type: uint32(typeRela), Flags: flagOwned, Info: 1, EntSize: relaSize, Data: make([]byte, 2*relaSize)}), ".x"},
+		{with(objecttest.Section{Name: ".debug_x", Flags: 0x800}), ".debug_x"},
+		{with(objecttest.Section{Name: ".nv.info.f", Type: uint32(typeInfo), Data: []byte{1, 0xee, 0, 0}}), "0xee"},
+		{with(objecttest.Section{Name: ".nv.info.k", Type: uint32(typeInfo), Flags: flagOwned, Info: 1, Data: []byte{1, attrBarriers, 0, 0}}), "0x4c of form 1"},
+		{with(objecttest.Section{Name: ".nv.info.f", Type: uint32(typeInfo), Flags: flagOwned, Info: 1}), "'.nv.info.f'"},
+		{with(objecttest.Section{Name: ".nv.callgraph", Type: uint32(typeCallGraph), EntSize: callSize}), "two sections '.nv.callgraph'"},
+		{with(objecttest.Section{Name: ".debug_frame", EntSize: 2}), "rows of 2 bytes"},
+		{code{functions: []fn{kernel("k")}, graph: []byte{0, 0, 0, 0, 0xf0, 0xff, 0xff, 0xff, 1, 0, 0, 0, 1, 0, 0, 0}}, "group -16"},
 	}
 	for _, test := range tests {
-		_, err := merge(plain, code{functions: []fn{kernel("k")}, extra: []objecttest.Section{test.extra}})
+		_, err := merge(plain, test.code)
 		var u *Unsupported
 		if !errors.As(err, &u) || u.Input != "a.o" || !strings.Contains(u.What, test.want) {
 			t.Errorf("%s: %v", test.want, err)
@@ -349,15 +401,30 @@ func TestRelocatable(t *testing.T) {
 				t.Errorf("%s: the section %+v is %+v", name, s, other)
 				continue
 			}
-			if s.Flags&flagAlloc == 0 {
+			x, errX := a.Data(s, 1<<20)
+			y, errY := b.Data(other, 1<<20)
+			if strings.HasPrefix(s.Name, ".nv.info.") {
+				x, y = attributeIDs(x), attributeIDs(y)
+			} else if s.Flags&flagAlloc == 0 {
 				continue
 			}
-			x, errX := a.Data(s, 1<<20)
-			if y, errY := b.Data(other, 1<<20); !bytes.Equal(x, y) || (errX == nil) != (errY == nil) {
-				t.Errorf("%s: the section %s differs", name, s.Name)
+			if !bytes.Equal(x, y) || (errX == nil) != (errY == nil) {
+				t.Errorf("%s: the section %s differs: %x and %x", name, s.Name, x, y)
 			}
 		}
 	}
+}
+
+// attributeIDs are those of the rows of a section.
+func attributeIDs(data []byte) (ids []byte) {
+	for len(data) >= 4 {
+		ids = append(ids, data[1])
+		if data[0] == formBytes {
+			data = data[le.Uint16(data[2:]):]
+		}
+		data = data[4:]
+	}
+	return ids
 }
 
 // A program without code demands something of the driver, too.

@@ -59,6 +59,7 @@ const (
 	segmentSize = 56
 	relSize     = 16
 	relaSize    = 24
+	callSize    = 8
 )
 
 // isConstant reports whether a section is a piece of a constant bank.

@@ -78,7 +78,7 @@ func readObject(in *Input, options *Options) (*object, error) {
 		return nil, nil
 	}
 	o := &object{name: in.Name, file: f, data: data}
-	for _, check := range []func(*Options) error{o.checkHeader, o.checkSections, o.readSymbols, o.checkSymbols, o.readMirror} {
+	for _, check := range []func(*Options) error{o.checkHeader, o.checkSections, o.readSymbols, o.checkSymbols, o.checkShape, o.readMirror} {
 		if err := check(options); err != nil {
 			return nil, err
 		}
@@ -313,7 +313,7 @@ const bankSize = ".nv.ptx.const0.size"
 // isReservedName reports whether a name is one of those that the tools
 // reserve, and refer to without a definition.
 func isReservedName(name string) bool {
-	return isUnifiedTable(name) || strings.HasPrefix(name, ".nv.reservedSmem.")
+	return isUnifiedTable(name) || name == ".nv.reservedSmem.offset0" || name == ".nv.reservedSmem.cap"
 }
 
 // isUnifiedTable reports whether a symbol is of the tables of functions and

@@ -81,7 +81,7 @@ func (l *linker) checkKind(o *object, y *elf64.Symbol, old symbolID) error {
 // checkSize compares the size of a variable with the first one that an input
 // specified; an array of unknown size has none.
 func (l *linker) checkSize(o *object, y *elf64.Symbol, old symbolID) error {
-	if old == noSymbol || y.Type != typeData {
+	if old == noSymbol {
 		return nil
 	}
 	was := &l.symbols[old]
@@ -161,12 +161,12 @@ func (l *linker) setText(o *object, y *elf64.Symbol, f *symbol) {
 }
 
 // replaceFunction puts a strong definition into the place of a weak one: the
-// symbol, the section and their places stay, all that the weak one said goes.
+// symbol, the section, their places and the calls stay, all else that the weak one
+// said goes.
 func (l *linker) replaceFunction(o *object, y *elf64.Symbol, id symbolID) {
 	f := &l.symbols[id]
 	l.setText(o, y, f)
 	f.binding = elf64.Global
-	f.function.calls, f.function.indirect, f.function.potential = nil, nil, nil
 	l.sections[l.info].attributes.forget(id)
 	for _, kind := range []string{".rel", ".rela"} {
 		if id, ok := l.byOwner[sectionKey{kind + l.sections[f.section].name, f.section}]; ok {
