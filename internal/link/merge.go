@@ -114,14 +114,14 @@ func (b *build) merged(o *merge.Outcome) error {
 func (b *build) mends() bool { return b.options.Own.Merge == "own" && !b.options.Own.ExactBytes }
 
 // toolRecord is what the result says of the link: that of nvlink, if the result has to
-// be the same in every byte. nvlink records paths, too, which ours does not.
+// be the same in every byte.
 func (b *build) toolRecord() (cubin.Tool, error) {
 	v := b.toolkit.Version
 	record := cubin.Tool{Name: "warpld", Version: fmt.Sprintf("for CUDA %s", v), Options: "-arch " + b.options.Arch.String() + " "}
 	if !b.options.Own.ExactBytes {
 		return record, nil
 	}
-	record.Name, record.Build, record.Options = "nvlink", b.toolkit.Build(), b.commandLine()
+	record.Output, record.Name, record.Build, record.Options = b.options.RecordedOutput(), "nvlink", b.toolkit.Build(), b.commandLine()
 	record.Version = fmt.Sprintf("Cuda compilation tools, release %d.%d, V%s", v.Major, v.Minor, v)
 	if record.Build == "" {
 		return record, &message.Message{Severity: message.Fatal, ID: "toolkit-build", Text: "the build of the CUDA toolkit is not known, so its record cannot be made",

@@ -120,6 +120,8 @@ func parseJob(args []string) (*job, error) {
 			o.Verbose = true
 		case name == "-r":
 			o.Relocatable = true
+		case name == "-g":
+			o.Debug = true
 		case name == "-ignore-host-info":
 			o.IgnoreHostInfo = true
 		case name == "-keep-system-libraries":

@@ -97,6 +97,7 @@ func (s setting) linkGenerated(t *testing.T, number int, files []string, runtime
 		p.names, built["runtime"] = append(p.names, "runtime"), s.runtime(t)
 	}
 	s.compare(t, p, built)
+	s.compare(t, program{names: p.names, options: []string{"-g"}}, built)
 	for _, removal := range s.removals(t, rand.New(rand.NewPCG(uint64(number), 5)), p, built) {
 		s.compare(t, removal, built)
 	}

@@ -21,6 +21,7 @@ var links = map[string]string{
 	"runtime is kept":  "rdc/a.o rdc/b.o -keep-system-libraries",
 	"chosen kernels":   "rdc/a.o rdc/b.o -kernels-used=ka",
 	"no host info":     "rdc/a.o rdc/b.o -ignore-host-info -w",
+	"debug":            "rdc/a.o rdc/b.o -g",
 	"undefined":        "rdc/a.o",
 	"undefined in IR":  "stored/a.o rdc/r3_printf.o -dlto",
 	"many definitions": "rdc/a.o rdc/b.o stored/b.o -dlto",

@@ -169,12 +169,22 @@ func (s setting) record(t *testing.T, p program) cubin.Tool {
 	if m == nil {
 		t.Fatalf("nvlink --version says %s", said)
 	}
+	tool := cubin.Tool{Name: "nvlink", Version: m[1], Build: m[2]}
 	options := "-arch " + s.arch + " "
-	for _, o := range p.options {
-		name, value, _ := strings.Cut(o, "=")
-		options += name + " " + value + " "
+	if slices.Contains(p.options, "-g") {
+		var files []string
+		for _, name := range p.names {
+			files = append(files, p.file(name))
+		}
+		tool.Output, options = "out", strings.Join(files, ",")+" -o out -g  "+options
 	}
-	return cubin.Tool{Name: "nvlink", Version: m[1], Build: m[2], Options: options}
+	for _, o := range p.options {
+		if name, value, _ := strings.Cut(o, "="); name != "-g" {
+			options += name + " " + value + " "
+		}
+	}
+	tool.Options = options
+	return tool
 }
 
 // own links with our merger.
@@ -225,6 +235,8 @@ func setOption(t *testing.T, options *device.Options, text string) {
 		options.VariablesUsed = strings.Split(value, ",")
 	case "-ignore-host-info":
 		options.IgnoreHostInfo = true
+	case "-g":
+		options.Debug = true
 	case "-v":
 		options.Verbose = true
 	default:
@@ -297,8 +309,10 @@ func TestPrograms(t *testing.T) {
 		built := s.buildAll(t, names(t))
 		for _, p := range append(singles(t), programs()...) {
 			t.Run(p.String(), func(t *testing.T) { s.compare(t, p, built) })
-			p.options = []string{"-v"}
-			t.Run(p.String(), func(t *testing.T) { s.compare(t, p, built) })
+			for _, option := range []string{"-v", "-g"} {
+				p.options = []string{option}
+				t.Run(p.String(), func(t *testing.T) { s.compare(t, p, built) })
+			}
 		}
 	})
 }
@@ -360,6 +374,9 @@ func TestRandomPrograms(t *testing.T) {
 		r := rand.New(rand.NewPCG(7, uint64(number(t, "WARPLD_TEST_MERGER_SEED", 7))))
 		for range number(t, "WARPLD_TEST_MERGER_RANDOM", randomLinks) {
 			p := randomProgram(t, r, all, built)
+			if r.IntN(4) == 0 {
+				p.options = []string{"-g"}
+			}
 			t.Run(p.String(), func(t *testing.T) { s.compare(t, p, built) })
 		}
 	})

@@ -87,5 +87,9 @@ func (s setting) removals(t *testing.T, r *rand.Rand, p program, built map[strin
 		byHost.options = []string{"-ignore-host-info"}
 		list = append(list, byHost)
 	}
+	if r.IntN(8) == 0 {
+		byOption.options, byHost.options = append([]string{"-g"}, byOption.options...), []string{"-g"}
+		list = append(list, byOption, byHost)
+	}
 	return list
 }

@@ -215,11 +215,19 @@ var rules = []rule{
 	{"With -r references between debug sections keep their base.", "relink.go", "int64(r.base+field)", "int64(field)"},
 	{"A variable has the binding of its definition.", "resolve.go", "y.Binding == elf64.Weak, y.Binding\n", "y.Binding == elf64.Weak, v.binding\n"},
 	{"A kernel of another input stays among the externals.", "compute.go", " || y.listedOwn || y.isKernel()", " || y.listedOwn"},
-	{"Equal constants of several inputs are laid out once if kernels may be removed.", "constants.go", "if vector && p.vectors[string(data)] {", "if false {"},
-	{"Addresses in constants of what lost are dropped.", "relocation.go", "return r.lost || slices.Contains(o.losers[y.Section], y)", "return false"},
+	{"Equal constants of several inputs are laid out once if kernels may be removed.", "constants.go", "leftOut: vector && p.vectors[string(data)]}", "leftOut: false}"},
+	{"Addresses in constants of what lost are dropped.", "relocation.go", "leftOut := r.lost || slices.Contains(o.losers[y.Section], y)", "leftOut := false"},
 	{"Variables without a value that all lost have no place.", "place.go", "if o.lost[i] || s.Type == typeGlobal {", "if o.lost[i] {"},
 	{"Only rows that stay make a second one.", "relocation.go", "\t\tfirst = false\n\t\tr.offset", "\t\tr.offset"},
 	{".debug_loc keeps what is about functions that lost.", "relocation.go", ` && target.name != ".debug_loc"`, ""},
+
+	{"Debug information has -1 for the shared variables of removed kernels.", "relocation.go", "case y.isShared() && !y.placed: // dynamic", "case y.isShared() && !y.placed && !y.defined(): // dynamic"},
+	{"With -g nothing is removed.", "liveness.go", "\tif l.options.Debug {\n\t\treturn nil\n\t}\n", ""},
+	{"With -g dynamic memory is at one place for all users of a variable.", "shared.go", "leader[find(k)] = find(group.kernels[0])", "_ = k"},
+	{"With -g dynamic memory has an address even if no kernel uses it.", "shared.go", "\t\tgroup.variable.placed = true\n\t\tif len(group.kernels) > 0 {\n", "\t\tif len(group.kernels) > 0 {\n\t\t\tgroup.variable.placed = true\n"},
+	{"With -g the section of common shared memory keeps its size.", "shared.go", "out.size, out.dropped = s.end, false", "_ = s.end"},
+	{"With -g variables of one kernel are local since 13.4.", "shared.go", "y.binding = elf64.Local", "_ = y"},
+	{"With -g addresses from sm_90 on begin after what the system reserves.", "shared.go", "y.value += reservedShared", "_ = y"},
 }
 
 // mutate gives a file for -overlay, in which the merger does without a rule.

@@ -35,7 +35,7 @@ func TestMergeStage(t *testing.T) {
 	for _, test := range []struct{ words, covered, failed string }{
 		{"-arch=sm_80 -m64 -w a.cubin b.o", "", ""},
 		{"-arch=sm_80 -v a.cubin", "", ""},
-		{"-arch=sm_80 -g a.cubin", "the option -g", ""},
+		{"-arch=sm_80 -dump-callgraph a.cubin", "the option -dump-callgraph", ""},
 		{"-arch=sm_80 -r a.cubin", "", ""},
 		{"-arch=sm_80 other.cubin", "code for sm_90", ""},
 		{"-arch=sm_80 two.fatbin", "just one cubin", ""},

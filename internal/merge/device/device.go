@@ -65,6 +65,8 @@ type Options struct {
 	IgnoreHostInfo bool
 	// KeepSystemLibraries is -keep-system-libraries: libcudadevrt always takes part.
 	KeepSystemLibraries bool
+	// Debug is -g: nothing is removed, and shared variables have symbols.
+	Debug bool
 	// Verbose is -v.
 	Verbose bool
 	// SuppressStackSizeWarning is -suppress-stack-size-warning.
@@ -142,6 +144,8 @@ func (o *Options) supported() error {
 		return unsupported("", "the toolkit %d.%d", o.Toolkit/10, o.Toolkit%10)
 	case o.Verbose && (o.Relocatable || o.Arch.Number >= mercury):
 		return unsupported("", "what -v says of this kind of link for %s", o.Arch)
+	case o.Debug && o.Arch.Number >= mercury:
+		return unsupported("", "the option -g for %s", o.Arch)
 	case o.Relocatable && o.Arch.Number >= mercury:
 		return unsupported("", "the option -r for %s", o.Arch)
 	case !slices.Contains(architectures, o.Arch.Number) || o.Arch.Suffix != "" && !o.specific():
@@ -237,7 +241,7 @@ func (l *linker) finish() ([]byte, error) {
 		return nil, l.messages
 	}
 	l.newRelAction()
-	for _, pass := range []func() error{l.packConstants, l.newLateBanks, l.decideRelocations, l.computeAttributes, l.describe} {
+	for _, pass := range []func() error{l.packConstants, l.newLateBanks, l.decideRelocations, l.showShared, l.computeAttributes, l.describe} {
 		if err := pass(); err != nil {
 			return nil, err
 		}

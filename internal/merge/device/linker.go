@@ -20,12 +20,13 @@ type linker struct {
 
 	shstrtab, strtab nameList
 	prototypes       prototypeTable
-	shared           []symbolID // shared variables, in the order in which they were met
-	replaced         int        // weak functions that strong ones replaced
-	arrivals         int        // of lists of attributes
-	packing          packing    // of constants
-	records          [][]byte   // of the tools that made the inputs
-	virtual          int        // the lowest architecture that the sources of inputs were for
+	shared           []symbolID        // shared variables, in the order in which they were met
+	referred         map[symbolID]bool // shared variables that code refers to
+	replaced         int               // weak functions that strong ones replaced
+	arrivals         int               // of lists of attributes
+	packing          packing           // of constants
+	records          [][]byte          // of the tools that made the inputs
+	virtual          int               // the lowest architecture that the sources of inputs were for
 
 	info, compat, toolNote, archNote sectionID
 	callGraph, prototypeSection      sectionID

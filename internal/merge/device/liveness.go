@@ -19,7 +19,7 @@ type kernelFilter struct {
 // or the host references if every input says something about them, or nothing.
 func (l *linker) chooseKernels(inputs []Input) {
 	o := &l.options
-	if o.Relocatable {
+	if o.Relocatable || o.Debug {
 		return
 	}
 	if len(o.KernelsUsed)+len(o.VariablesUsed) > 0 {
@@ -65,8 +65,12 @@ func (k *kernelFilter) matches(y *symbol) bool {
 }
 
 // markLive finds the functions that kernels reach, or whose address is taken,
-// and removes the others with all that belongs to them. Variables stay.
+// and removes the others with all that belongs to them. Variables stay, and
+// debuggers want to see everything.
 func (l *linker) markLive() error {
+	if l.options.Debug {
+		return nil
+	}
 	var kernels, taken []int32
 	for id := range l.symbols {
 		y := &l.symbols[id]

@@ -194,7 +194,7 @@ func knownSection(s *elf64.Section) bool {
 	case typeInit:
 		return s.Name == ".nv.global.init" && s.Flags == flagAlloc|flagWrite
 	case typeShared:
-		return s.Name == ".nv_debug.shared" && s.Flags == flagAlloc|flagWrite ||
+		return s.Name == commonName && s.Flags == flagAlloc|flagWrite ||
 			strings.HasPrefix(s.Name, ".nv.shared.") && s.Flags == flagAlloc|flagWrite|flagOwned
 	case typeProgBits:
 		return strings.HasPrefix(s.Name, ".text.") && s.Flags == flagAlloc|flagExec || isDebug(s.Name) && s.Flags == 0

@@ -284,14 +284,14 @@ func (l *linker) patchCode(target *section, r *relocation, y *symbol) error {
 		p.value = ^uint64(0)
 	case y.kind != typeData || target.flags&flagExec == 0:
 		return unsupported("", "the relocation %d in '%s' on '%s'", r.kind, target.name, y.name)
+	case y.isShared() && y.placed:
+		p.value = y.address
 	case y.isShared() && !y.defined() && len(l.reached.by[target.function]) == 0:
 		p.value = ^uint64(0)
 	case y.isShared() && !y.defined():
 		for _, k := range l.reached.by[target.function] {
 			p.value = max(p.value, l.sections[l.symbols[k].function.shared].dynamic)
 		}
-	case y.isShared() && y.placed:
-		p.value = y.address
 	case isConstant(l.sections[y.section].kind):
 		s := &l.sections[y.section]
 		p.value, p.bank = y.value+s.moved, uint8(s.kind-typeConstant0)
@@ -320,10 +320,8 @@ func (l *linker) decideInDebug(target *section, r *relocation) (keep bool, err e
 	}
 	p := patch{offset: r.offset, kind: r.kind, addend: r.addend, rel: r.rel}
 	switch {
-	case y.isShared() && !y.defined():
+	case y.isShared() && !y.placed: // dynamic, or of a removed kernel
 		p.value = ^uint64(0)
-	case y.isShared() && !y.placed:
-		return false, unsupported("", "debug information of '%s', a shared variable of a removed kernel", y.name)
 	case y.isShared():
 		p.value = y.address
 	case y.dead || r.lost && target.name != ".debug_info" && target.name != ".debug_loc":

@@ -223,7 +223,7 @@ func (l *linker) mergeVariables(o *object) error {
 // or for dynamic shared memory, which is defined nowhere.
 func (l *linker) referToVariable(o *object, y *elf64.Symbol, old symbolID) symbolID {
 	if y.Other == otherShared {
-		l.findOrNew(section{name: ".nv_debug.shared", kind: typeShared, flags: flagAlloc | flagWrite, align: 1, owner: noSection}, true)
+		l.findOrNew(section{name: commonName, kind: typeShared, flags: flagAlloc | flagWrite, align: 1, owner: noSection}, true)
 	}
 	if old != noSymbol {
 		return old
@@ -272,10 +272,10 @@ func (l *linker) defineVariable(o *object, y *elf64.Symbol, old symbolID) (symbo
 	return id, nil
 }
 
-// newVariable adds a variable where it belongs. Local shared variables and
-// what is hidden are in no table.
+// newVariable adds a variable where it belongs. What is hidden is in no table,
+// and local shared variables only with -g.
 func (l *linker) newVariable(y symbol) symbolID {
-	if y.binding == elf64.Global || y.other != otherHidden && y.other != otherShared || l.options.Relocatable {
+	if y.binding == elf64.Global || y.other != otherHidden && (y.other != otherShared || l.options.Debug) || l.options.Relocatable {
 		return l.newDefined(y)
 	}
 	y.hidden = true

@@ -2,7 +2,10 @@ package device
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+
+	"github.com/warpld/warpld/internal/object/elf64"
 )
 
 // Sizes of shared memory.
@@ -13,18 +16,22 @@ const (
 	reservedShared = 1024    // by the system from sm_90 on; variables don't move
 )
 
+// commonName is the section that the variables of device functions come in, and
+// dynamic memory.
+const commonName = ".nv_debug.shared"
+
 // A sharedLayout gives shared variables their offsets. Until then a variable
 // has only a size and an alignment, like a common symbol.
 type sharedLayout struct {
 	*linker
-	users    map[symbolID]map[symbolID]bool // kernels that reach a use of the variable
-	referred map[symbolID]bool              // variables that code refers to
-	dynamic  map[symbolID]bool              // kernels that reach a use of dynamic memory
+	users   map[symbolID]map[symbolID]bool // kernels that reach a use of the variable
+	dynamic map[symbolID]bool              // kernels that reach a use of dynamic memory
 	// dynamicUsers are the device functions that use dynamic memory.
 	dynamicUsers map[symbolID]bool
 	// common are the variables of device functions, the largest first.
 	common  []symbolID
 	colours []colour
+	end     uint64                  // of the last colour
 	own     map[symbolID][]symbolID // by kernel: its variables, then the common ones that it alone uses
 	// anyDynamic: some input names dynamic memory.
 	anyDynamic bool
@@ -38,7 +45,8 @@ type colour struct {
 }
 
 func (l *linker) layOutShared() error {
-	s := &sharedLayout{linker: l, users: map[symbolID]map[symbolID]bool{}, referred: map[symbolID]bool{}, dynamicUsers: map[symbolID]bool{}, dynamic: map[symbolID]bool{}}
+	l.referred = map[symbolID]bool{}
+	s := &sharedLayout{linker: l, users: map[symbolID]map[symbolID]bool{}, dynamicUsers: map[symbolID]bool{}, dynamic: map[symbolID]bool{}}
 	s.findUsers()
 	s.findCommon()
 	s.findOwn()
@@ -81,9 +89,8 @@ func (s *sharedLayout) findUsers() {
 			}
 			s.referred[r.symbol] = true
 			for _, k := range s.reached.by[out.function] {
-				if s.symbols[r.symbol].defined() {
-					s.users[r.symbol][k] = true
-				} else {
+				s.users[r.symbol][k] = true
+				if !s.symbols[r.symbol].defined() {
 					s.dynamic[k] = true
 				}
 			}
@@ -149,6 +156,7 @@ func overlap(a, b map[symbolID]bool) bool {
 // kernel where the last one that it uses ends.
 func (s *sharedLayout) placeColours() map[symbolID]uint64 {
 	ends, end := map[symbolID]uint64{}, uint64(0)
+	defer func() { s.end = end }()
 	for _, c := range s.colours {
 		var align, size uint64
 		for _, id := range c.variables {
@@ -177,6 +185,7 @@ func (s *sharedLayout) layOutKernel(k symbolID, ends map[symbolID]uint64) {
 	}
 	for _, id := range s.own[k] {
 		y := &s.symbols[id]
+		y.section = s.symbols[k].function.shared
 		out.align = max(out.align, y.align)
 		y.placed, y.address = true, alignUp(end, y.align)
 		end = y.address + y.size
@@ -188,7 +197,8 @@ func (s *sharedLayout) layOutKernel(k symbolID, ends map[symbolID]uint64) {
 }
 
 // agreeOnDynamic makes dynamic memory start at one place for all kernels that
-// reach a device function which uses it, and for all that these agree with.
+// reach a device function which uses it, and for all that these agree with. For
+// debuggers a variable is at one place in all kernels.
 func (s *sharedLayout) agreeOnDynamic() {
 	leader := map[symbolID]symbolID{}
 	find := func(k symbolID) symbolID {
@@ -206,6 +216,11 @@ func (s *sharedLayout) agreeOnDynamic() {
 			leader[find(k)] = find(s.reached.by[f][0])
 		}
 	}
+	for _, group := range s.dynamicGroups() {
+		for _, k := range group.kernels {
+			leader[find(k)] = find(group.kernels[0])
+		}
+	}
 	start := map[symbolID]uint64{}
 	for _, k := range s.reached.kernels {
 		start[find(k)] = max(start[find(k)], s.ofKernel(k).dynamic)
@@ -213,6 +228,53 @@ func (s *sharedLayout) agreeOnDynamic() {
 	for _, k := range s.reached.kernels {
 		s.ofKernel(k).dynamic = start[find(k)]
 	}
+	for _, group := range s.dynamicGroups() {
+		group.variable.placed = true
+		if len(group.kernels) > 0 {
+			group.variable.address = start[find(group.kernels[0])]
+		}
+	}
+}
+
+// A dynamicGroup is a variable of dynamic memory that debuggers see, and the
+// kernels that use it.
+type dynamicGroup struct {
+	variable *symbol
+	kernels  []symbolID
+}
+
+func (s *sharedLayout) dynamicGroups() (groups []dynamicGroup) {
+	for _, id := range s.shared {
+		if y := &s.symbols[id]; s.options.Debug && !y.defined() {
+			groups = append(groups, dynamicGroup{y, slices.Sorted(maps.Keys(s.users[id]))})
+		}
+	}
+	return groups
+}
+
+// showShared gives the symbols of shared variables their sections and values,
+// for debuggers. Since 13.4 those of one kernel are local, and those that no code
+// refers to are not there.
+func (l *linker) showShared() error {
+	if !l.options.Debug {
+		return nil
+	}
+	for _, id := range l.shared {
+		y := &l.symbols[id]
+		y.value = y.address
+		y.dead = l.options.Toolkit >= toolkit134 && y.defined() && !l.referred[id]
+		if !y.defined() {
+			y.section = l.byOwner[sectionKey{commonName, noSection}]
+		}
+		out := &l.sections[y.section]
+		if out.owner != noSection && l.options.Toolkit >= toolkit134 {
+			y.binding = elf64.Local
+		}
+		if l.options.Arch.Number >= 90 && out.size > reservedShared {
+			y.value += reservedShared
+		}
+	}
+	return nil
 }
 
 // ofKernel is the section of a kernel's memory.
@@ -261,7 +323,7 @@ func (s *sharedLayout) findOwn() {
 		}
 	}
 	for _, id := range s.common {
-		if users := s.users[id]; len(users) == 1 {
+		if users := s.users[id]; len(users) == 1 && s.symbols[id].defined() {
 			for k := range users {
 				s.own[k] = append(s.own[k], id)
 			}
@@ -278,7 +340,7 @@ func (s *sharedLayout) findOwn() {
 
 // commonSection is the one that the variables of device functions came in.
 func (s *sharedLayout) commonSection() *section {
-	if id, ok := s.byOwner[sectionKey{".nv_debug.shared", noSection}]; ok {
+	if id, ok := s.byOwner[sectionKey{commonName, noSection}]; ok {
 		return &s.sections[id]
 	}
 	return nil
@@ -301,10 +363,13 @@ func (s *sharedLayout) finishCommon() {
 	}
 	s.alignCommon()
 	out.size, out.dropped = 0, !s.anyDynamic
-	if s.mirrors() {
-		out.size = reservedShared
+	if s.options.Debug && s.sharesMemory() {
+		out.size, out.dropped = s.end, false
 	}
-	s.symbols[out.symbol].dead = true
+	if s.mirrors() || s.options.Debug && s.options.Arch.Number >= 90 && !out.dropped {
+		out.size += reservedShared
+	}
+	s.symbols[out.symbol].dead = !s.options.Debug || out.size == 0
 }
 
 // listSort is nvlink's sort of linked lists: elements are dealt to two stacks

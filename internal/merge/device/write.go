@@ -120,7 +120,7 @@ func (w *writer) orderSymbols() {
 			w.lates = append(w.lates, id)
 		case !y.global:
 			w.locals = append(w.locals, id)
-		case w.options.Relocatable || !y.isShared() && !isUnifiedTable(y.name):
+		case w.options.Relocatable || !isUnifiedTable(y.name) && (!y.isShared() || w.options.Debug):
 			w.globals = append(w.globals, id)
 		}
 	})
@@ -151,7 +151,7 @@ func (w *writer) nameSymbols() {
 		}
 	}
 	for id := range w.symbols {
-		if y := &w.symbols[id]; y.global && w.written(y) && (w.options.Relocatable || !y.isShared()) {
+		if y := &w.symbols[id]; y.global && w.written(y) && (w.options.Relocatable || w.options.Debug || !y.isShared()) {
 			w.strings.add(y.name)
 		}
 	}
