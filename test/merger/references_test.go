@@ -25,6 +25,11 @@ func TestReferences(t *testing.T) {
 			"call launches reads launched weakvariable weak", "weak weakvariable launched reads launches call address",
 			"weakcalls strong call", "call weakcalls strong", "weakpointer1 weakpointer2", "weakpointer2 weakpointer1",
 			"call weak runtime", "launched launches runtime",
+			"commons", "commons reads", "reads commons", "commonreads commons", "commons commonreads", "commons commonlarge", "commonlarge commons", "commonaligned commons", "commons commonaligned",
+			"commons value", "value commons", "commonlarge value", "value commonlarge", "commons valuelarge", "valuelarge commons", "commonlarge valuelarge value",
+			"novalue commons", "commons novalue", "commonlarge reads", "reads commonlarge", "commons weakvariable", "weakvariable commons", "commonlarge novalue", "novalue commonlarge",
+			"value constantreads", "constantreads value", "constantreads reads", "value constantlarge", "constantlarge value", "weakvariable constantlarge", "constantlarge commons",
+			"managed reads", "reads managed", "managed novalue", "value dynamic",
 		} {
 			p, built := program{names: strings.Fields(names)}, map[string]string{}
 			for _, name := range p.names {

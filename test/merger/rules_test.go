@@ -226,8 +226,12 @@ var rules = []rule{
 	{"With -g dynamic memory is at one place for all users of a variable.", "shared.go", "leader[find(k)] = find(group.kernels[0])", "_ = k"},
 	{"With -g dynamic memory has an address even if no kernel uses it.", "shared.go", "\t\tgroup.variable.placed = true\n\t\tif len(group.kernels) > 0 {\n", "\t\tif len(group.kernels) > 0 {\n\t\t\tgroup.variable.placed = true\n"},
 	{"With -g the section of common shared memory keeps its size.", "shared.go", "out.size, out.dropped = s.end, false", "_ = s.end"},
-	{"With -g variables of one kernel are local since 13.4.", "shared.go", "y.binding = elf64.Local", "_ = y"},
+	{"With -g variables of one kernel are local since 13.4.", "shared.go", "y.binding = elf64.Local", "_ = elf64.Local"},
 	{"With -g addresses from sm_90 on begin after what the system reserves.", "shared.go", "y.value += reservedShared", "_ = y"},
+	{"A common variable has the largest of its sizes.", "common.go", "was.size = max(was.size, y.Size)", "_ = was"},
+	{"Common variables get memory the newest first.", "common.go", "slices.Backward(l.commons)", "slices.All(l.commons)"},
+	{"A common variable must not be larger than its value.", "common.go", "\tif y.Size < was.size {\n", "\tif false {\n"},
+	{"A variable is in one kind of memory.", "resolve.go", "\tdefault:\n\t\tl.spaceClash(o, y, was)\n", ""},
 }
 
 // mutate gives a file for -overlay, in which the merger does without a rule.

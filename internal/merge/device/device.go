@@ -225,6 +225,9 @@ func (l *linker) add(o *object) error {
 
 // finish turns what was brought in into an executable.
 func (l *linker) finish() ([]byte, error) {
+	if err := l.placeCommons(); err != nil {
+		return nil, err
+	}
 	l.newGeneratedSections()
 	l.buildGraph()
 	for _, pass := range []func() error{l.markLive, l.findReached, l.findStacks, l.layOutShared} {

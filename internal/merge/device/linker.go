@@ -21,6 +21,7 @@ type linker struct {
 	shstrtab, strtab nameList
 	prototypes       prototypeTable
 	shared           []symbolID        // shared variables, in the order in which they were met
+	commons          []symbolID        // common variables, in the order in which they became that
 	referred         map[symbolID]bool // shared variables that code refers to
 	replaced         int               // weak functions that strong ones replaced
 	arrivals         int               // of lists of attributes
@@ -57,12 +58,13 @@ type symbol struct {
 	section sectionID // noSection: undefined
 	value   uint64
 	size    uint64
-	align   uint64 // of a shared variable
+	align   uint64 // of a shared or common variable
 	placed  bool   // a shared variable has its address
 	address uint64
 	global  bool // stands among the global symbols, after the local and weak ones
 	weak    bool // the definition may be replaced
 	late    bool // stands after all others
+	common  bool // gets memory if no input defines it
 	hidden  bool // takes part in the link, but is in no table
 	dead    bool
 	// referred: code has a relocation on it, or had one before it was replaced.

@@ -45,6 +45,19 @@ func (l *linker) duplicate(o *object, y *elf64.Symbol, id symbolID) {
 	l.clash("duplicate-symbol", o, y.Name, notes, "Multiple definition of '%s' in '%s', first defined in '%s'", y.Name, o.name, old.from)
 }
 
+// spaces are the kinds of variables in the words of CUDA.
+var spaces = map[uint8]string{otherGlobal: "__device__", otherManaged: "__managed__", otherConstant: "__constant__"}
+
+// spaceClash notes that two inputs disagree about the memory of a variable.
+func (l *linker) spaceClash(o *object, y *elf64.Symbol, was *symbol) {
+	what := "Memory space"
+	if was.other|y.Other == otherManaged {
+		what = "Managed attribute"
+	}
+	notes := []string{fmt.Sprintf("it is a %s variable in '%s', and a %s variable in '%s'", spaces[was.other], was.from, spaces[y.Other], o.name)}
+	l.clash("space-mismatch", o, y.Name, notes, "%s doesn't match for '%s' in '%s', first specified in '%s'", what, y.Name, o.name, was.from)
+}
+
 // prototypeClash notes that two inputs disagree about a function's parameters.
 func (l *linker) prototypeClash(o *object, id symbolID, name string) {
 	y := &l.symbols[id]

@@ -245,6 +245,9 @@ func (o *object) checkSymbols(*Options) error {
 	owners := make(map[uint32]bool)
 	for i := 1; i < len(o.symbols); i++ {
 		y := &o.symbols[i]
+		if knownCommon(y) {
+			continue
+		}
 		if int64(y.Section) >= int64(len(o.file.Sections)) {
 			return unsupported(o.name, "the symbol '%s' in section %#x", y.Name, y.Section)
 		}

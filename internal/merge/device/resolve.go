@@ -66,14 +66,19 @@ func (l *linker) mergeFunctions(o *object) error {
 // maxReplaced bounds the replaced functions, each of which costs a search.
 const maxReplaced = 1 << 12
 
-// checkKind refuses what no rule covers: one name for a function and a
-// variable, or for two kinds of variable.
+// checkKind refuses one name for two kinds of variable. No rule covers one name
+// for a function and a variable, or for shared memory and another.
 func (l *linker) checkKind(o *object, y *elf64.Symbol, old symbolID) error {
 	if old == noSymbol {
 		return nil
 	}
-	if was := &l.symbols[old]; was.kind != y.Type || y.Type == typeData && was.other != y.Other {
+	was := &l.symbols[old]
+	switch {
+	case was.kind == y.Type && (y.Type != typeData || was.other == y.Other):
+	case was.kind != y.Type || was.other == otherShared || y.Other == otherShared:
 		return unsupported(o.name, "the symbol '%s', which is something else in '%s'", y.Name, was.from)
+	default:
+		l.spaceClash(o, y, was)
 	}
 	return nil
 }
@@ -85,7 +90,7 @@ func (l *linker) checkSize(o *object, y *elf64.Symbol, old symbolID) error {
 		return nil
 	}
 	was := &l.symbols[old]
-	if was.size == 0 || y.Size == 0 || was.size == y.Size {
+	if was.size == 0 || y.Size == 0 || was.size == y.Size || l.commonMayDiffer(o, y, was) {
 		return nil
 	}
 	if y.Binding == elf64.Weak || was.weak {
@@ -197,7 +202,16 @@ func (l *linker) mergeVariables(o *object) error {
 		switch {
 		case y.Section == elf64.Undefined:
 			o.became[i] = l.referToVariable(o, y, old)
+		case y.Section == elf64.Common:
+			id, err := l.mergeCommon(o, y, old)
+			if err != nil {
+				return err
+			}
+			o.became[i] = id
 		case old == noSymbol || !l.symbols[old].defined():
+			if err := l.initializeCommon(o, y, old); err != nil {
+				return err
+			}
 			id, err := l.defineVariable(o, y, old)
 			if err != nil {
 				return err
@@ -320,7 +334,7 @@ func (l *linker) wantsRuntime(any bool) bool {
 // unresolved reports whether a symbol has no definition and needs one: the
 // driver defines system calls, and dynamic shared memory has none.
 func (y *symbol) unresolved() bool {
-	if y.defined() {
+	if y.defined() || y.common {
 		return false
 	}
 	return y.kind == typeData && y.other != otherShared || y.kind == elf64.Function && !isSystemCall(y.name)

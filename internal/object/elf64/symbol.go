@@ -25,8 +25,12 @@ const (
 	SectionSymbol SymbolType = 3
 )
 
-// Undefined is the section of a symbol that is defined elsewhere.
-const Undefined = 0
+// Undefined is the section of a symbol that is defined elsewhere, and Common that of
+// one that the linker gives memory to; the value of such a symbol is its alignment.
+const (
+	Undefined = 0
+	Common    = 0xfff2
+)
 
 // A Symbol is one entry of a symbol table.
 type Symbol struct {

@@ -1,0 +1,96 @@
+package device
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/warpld/warpld/internal/object/elf64"
+)
+
+// A common variable is one that several inputs may have, and that gets memory if
+// none of them gives it a value. PTX has them as ".common .global".
+
+// knownCommon reports whether a symbol is a common variable as the rules have them.
+func knownCommon(y *elf64.Symbol) bool {
+	aligned := y.Value > 0 && y.Value <= maxAlign && y.Value&(y.Value-1) == 0
+	return y.Section == elf64.Common && y.Type == typeData && y.Other == otherGlobal && y.Binding == elf64.Global && aligned && y.Size <= maxSize
+}
+
+// mergeCommon resolves a common variable: of several the largest size counts, and a
+// definition with a value wins. nvlink aligns it as the first input wants it, so a
+// larger alignment is left to it.
+func (l *linker) mergeCommon(o *object, y *elf64.Symbol, old symbolID) (symbolID, error) {
+	if l.options.Relocatable || l.mirrors() {
+		return noSymbol, unsupported(o.name, "the common variable '%s' in this kind of link", y.Name)
+	}
+	id := old
+	if id == noSymbol {
+		id = l.newSymbol(symbol{name: y.Name, binding: y.Binding, kind: y.Type, other: y.Other, section: noSection, global: true, from: o.name})
+		l.byName[y.Name] = id
+	}
+	switch was := &l.symbols[id]; {
+	case was.common && y.Value > was.align:
+		return noSymbol, unsupported(o.name, "the common variable '%s' with another alignment than in '%s'", y.Name, was.origin)
+	case was.common:
+		was.size = max(was.size, y.Size)
+	case !was.defined():
+		was.common, was.size, was.align, was.origin = true, y.Size, y.Value, o.name
+		l.commons = append(l.commons, id)
+	case was.weak || l.sections[was.section].kind != typeInit:
+		return noSymbol, unsupported(o.name, "the common variable '%s', which is weak or has no value in '%s'", y.Name, was.origin)
+	case y.Size > was.size:
+		l.largerCommon(o, y.Name, o.name, y.Size, was.size)
+	}
+	return id, nil
+}
+
+// initializeCommon makes a common variable one that a definition may be given to.
+func (l *linker) initializeCommon(o *object, y *elf64.Symbol, old symbolID) error {
+	if old == noSymbol || !l.symbols[old].common {
+		return nil
+	}
+	was := &l.symbols[old]
+	if y.Binding == elf64.Weak || o.file.Sections[y.Section].Type != typeInit {
+		return unsupported(o.name, "the variable '%s' that is weak or has no value, and is common in '%s'", y.Name, was.origin)
+	}
+	if y.Size < was.size {
+		l.largerCommon(o, y.Name, was.origin, was.size, y.Size)
+	}
+	was.common, was.from = false, o.name
+	return nil
+}
+
+// commonMayDiffer reports whether a variable may have another size than before,
+// because one of both is common, and the other common or with a value.
+func (l *linker) commonMayDiffer(o *object, y *elf64.Symbol, was *symbol) bool {
+	switch {
+	case y.Section == elf64.Common:
+		return was.common || was.defined() && l.sections[was.section].kind == typeInit
+	case was.common && y.Section != elf64.Undefined:
+		return o.file.Sections[y.Section].Type == typeInit
+	}
+	return false
+}
+
+func (l *linker) largerCommon(o *object, name, file string, common, defined uint64) {
+	notes := []string{fmt.Sprintf("the sizes are %d and %d bytes", common, defined)}
+	l.clash("common-size", o, name, notes, "Common symbol '%s' in file '%s' has larger size than initialization", name, file)
+}
+
+// placeCommons gives memory to the common variables that no input defines, the
+// newest first.
+func (l *linker) placeCommons() error {
+	for _, common := range slices.Backward(l.commons) {
+		if !l.symbols[common].common {
+			continue
+		}
+		id := l.findOrNew(section{name: ".nv.global", kind: typeGlobal, flags: flagAlloc | flagWrite, align: 1, owner: noSection}, true)
+		s, y := &l.sections[id], &l.symbols[common]
+		y.section, y.value = id, alignUp(s.size, y.align)
+		s.align, s.size = max(s.align, y.align), y.value+y.size
+		if s.size > maxSize {
+			return unsupported("", "the section '%s' of %d bytes", s.name, s.size)
+		}
+	}
+	return nil
+}
