@@ -77,15 +77,17 @@ func (l *linker) markLive() error {
 		if y.function == nil {
 			continue
 		}
-		kept := y.isKernel() && (l.keep == nil || l.keep.matches(y))
-		if kept {
-			kernels = append(kernels, int32(id))
-		}
-		if len(y.function.takenAs) > 0 {
+		isTaken := len(y.function.takenAs) > 0
+		if isTaken {
 			taken = append(taken, int32(id))
-			if y.isKernel() && !kept {
-				return unsupported("", "how to remove the kernel '%s', whose address device code takes", y.name)
-			}
+		}
+		switch {
+		case !y.isKernel():
+		case l.keep == nil || l.keep.matches(y) || isTaken && (l.keep.fromHost || !l.options.Exact):
+			kernels = append(kernels, int32(id)) // also if only device code starts it
+		case isTaken:
+			// nvlink keeps such a kernel, but not what only that kernel calls.
+			return unsupported("", "kernels beside those of -kernels-used that device code starts")
 		}
 	}
 	live := make([]bool, len(l.graph.edges))
