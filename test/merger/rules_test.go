@@ -232,6 +232,9 @@ var rules = []rule{
 	{"Common variables get memory the newest first.", "common.go", "slices.Backward(l.commons)", "slices.All(l.commons)"},
 	{"A common variable must not be larger than its value.", "common.go", "\tif y.Size < was.size {\n", "\tif false {\n"},
 	{"A variable is in one kind of memory.", "resolve.go", "\tdefault:\n\t\tl.spaceClash(o, y, was)\n", ""},
+	{"An address that an input takes does not count if its definition lost.", "callgraph.go", "if group != groupTaken || !l.options.Mend {", "if group != groupTaken {"},
+	{"It does if a kernel of the input may call it.", "callgraph.go", "lost := o.takes[second]; lost {", "lost := o.takes[second]; false && lost {"},
+	{"A kernel that device code starts stays although no host code launches it.", "liveness.go", "isTaken && (l.keep.fromHost || l.options.Mend)", "false"},
 }
 
 // mutate gives a file for -overlay, in which the merger does without a rule.

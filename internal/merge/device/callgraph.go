@@ -48,7 +48,12 @@ func (l *linker) mergeCalls(o *object, s *elf64.Section) error {
 			return err
 		}
 		if o.lostSymbol(index) {
-			continue
+			if group == groupTaken {
+				o.takes[index] = second
+			}
+			if group != groupTaken || !l.options.Mend {
+				continue
+			}
 		}
 		if err := l.addCall(o, group, id, second); err != nil {
 			return err
@@ -69,6 +74,9 @@ func (l *linker) addCall(o *object, group int32, id symbolID, second uint32) err
 			f.calls = append(f.calls, callee)
 		} else {
 			f.potential = append(f.potential, callee)
+			if prototype, lost := o.takes[second]; lost {
+				return l.addCall(o, groupTaken, callee, prototype)
+			}
 		}
 		return nil
 	case groupTaken, groupIndirect:

@@ -83,7 +83,7 @@ func (l *linker) markLive() error {
 		}
 		switch {
 		case !y.isKernel():
-		case l.keep == nil || l.keep.matches(y) || isTaken && (l.keep.fromHost || !l.options.Exact):
+		case l.keep == nil || l.keep.matches(y) || isTaken && (l.keep.fromHost || l.options.Mend):
 			kernels = append(kernels, int32(id)) // also if only device code starts it
 		case isTaken:
 			// nvlink keeps such a kernel, but not what only that kernel calls.

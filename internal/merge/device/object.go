@@ -55,12 +55,15 @@ type object struct {
 	// losers are the variables that another definition has won over, by section.
 	// Their bytes stay, but relocations in them go.
 	losers map[uint32][]*elf64.Symbol
+	// takes are the functions whose definition here lost, but whose address is taken,
+	// with their prototypes. nvlink forgets that unless a kernel here may call them.
+	takes map[uint32]uint32
 }
 
 // release lets go of what only the passes over the inputs need. Messages still
 // need the name.
 func (o *object) release() {
-	o.file, o.symbols, o.became, o.placed, o.lost, o.losers = nil, nil, nil, nil, nil, nil
+	o.file, o.symbols, o.became, o.placed, o.lost, o.losers, o.takes = nil, nil, nil, nil, nil, nil, nil
 }
 
 // readObject reads an input. Code that is linked already takes no part in a
@@ -89,7 +92,7 @@ func readObject(in *Input, options *Options) (*object, error) {
 	}
 	o.placed = make([]placement, len(f.Sections))
 	o.lost = make([]bool, len(f.Sections))
-	o.losers = map[uint32][]*elf64.Symbol{}
+	o.losers, o.takes = map[uint32][]*elf64.Symbol{}, map[uint32]uint32{}
 	return o, nil
 }
 

@@ -118,18 +118,13 @@ func (l *linker) mergeRows(o *object, s *elf64.Section, at placement) error {
 		}
 		first = false
 		r.offset += at.offset
-		l.refer(&r, at.section)
+		if l.sections[at.section].flags&flagExec != 0 {
+			l.symbols[r.symbol].referred = true
+		}
 		out := &l.sections[id]
 		out.relocations = append(out.relocations, r)
 	}
 	return nil
-}
-
-// refer notes that code refers to a variable.
-func (l *linker) refer(r *relocation, target sectionID) {
-	if l.sections[target].flags&flagExec != 0 {
-		l.symbols[r.symbol].referred = true
-	}
 }
 
 // leftOut reports whether a row about a symbol of the input does not take part: one
