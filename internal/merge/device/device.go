@@ -132,7 +132,7 @@ const (
 )
 
 // architectures are those that the rules are for.
-var architectures = []int{75, 80, 86, 89, 90, 100, 120}
+var architectures = []int{75, 80, 86, 89, 90, 100, 103, 110, 120, 121}
 
 // Proven says whether so many outputs for an architecture were held against
 // nvlink's, all of them equal, that a link need not ask for this merger.
@@ -142,7 +142,7 @@ func (o *Options) supported() error {
 	switch {
 	case o.Toolkit != toolkit130 && o.Toolkit != toolkit134:
 		return unsupported("", "the toolkit %d.%d", o.Toolkit/10, o.Toolkit%10)
-	case o.Verbose && (o.Relocatable || o.Arch.Number >= mercury):
+	case o.Verbose && o.Relocatable:
 		return unsupported("", "what -v says of this kind of link for %s", o.Arch)
 	case o.Debug && o.Arch.Number >= mercury:
 		return unsupported("", "the option -g for %s", o.Arch)

@@ -28,6 +28,7 @@ func (w *writer) layOut() {
 		w.size += afterNames
 	}
 	w.place(header{name: w.names.offset[".strtab"], kind: typeStrtab, align: 1, table: w.strings.data})
+	w.size += w.afterStrings()
 	w.place(header{name: w.names.offset[".symtab"], kind: typeSymtab, align: 8, entry: symbolSize, link: indexStrtab,
 		info: w.firstGlobal(), size: uint64(1+len(w.locals)+len(w.globals)+len(w.lates)) * symbolSize})
 	for _, s := range w.body {
@@ -153,7 +154,7 @@ func (w *writer) check() error {
 		}
 	}
 	for _, s := range w.mirrored {
-		if s.kind == typeInit && !sharesBytes(s) {
+		if w.sharesFile(s) && !sharesBytes(s) {
 			return unsupported("", "variables in '%s' that Mercury code has other values of", s.name)
 		}
 	}
@@ -278,10 +279,16 @@ func (s *segment) put(b []byte) {
 	le.PutUint64(b[48:], 8)
 }
 
-func (w *writer) putSymbols(b []byte) {
+// putNullSymbol writes the first symbol, which has a value if kernels may be
+// removed.
+func (w *writer) putNullSymbol(b []byte) {
 	if w.keep != nil {
 		le.PutUint64(b[8:], w.packing.last)
 	}
+}
+
+func (w *writer) putSymbols(b []byte) {
+	w.putNullSymbol(b)
 	for _, id := range slices.Concat(w.locals, w.globals, w.lates) {
 		y := &w.symbols[id]
 		kind, other := y.kind, y.other

@@ -197,6 +197,12 @@ func (l *linker) nameSection(s *section, id sectionID) {
 	if s.kind == typeConstant0 && l.mirrors() {
 		return // the finalizer names it last
 	}
+	if l.mirrors() {
+		name := mirrorName(s.name)
+		l.shstrtab[len(l.shstrtab)-1].room = len(name)
+		l.strtab.addSection(name, id)
+		return
+	}
 	if s.kind == typeConstant0 && s.owner != noSection && !l.options.Relocatable {
 		// Bank 0 of a kernel comes with a name for relocations that it never has.
 		l.shstrtab.addSection(".rel"+s.name, id)

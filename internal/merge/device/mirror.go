@@ -22,10 +22,14 @@ const (
 	capsuleAlign   = 16
 	afterNames     = 36 // bytes that nvlink leaves unused after .shstrtab
 	mirrorKindBase = 0x10000
+
+	constants       = ".nv.constant3"
+	mirrorConstants = ".nv.constant.user"
 )
 
 const (
 	typeCapsule      elf64.SectionType = 0x70000016
+	typeMirrorBank3  elf64.SectionType = 0x7000007c
 	typeMirrorRela   elf64.SectionType = 0x70000082
 	typeMirrorInfo   elf64.SectionType = 0x70000083
 	typeMirrorSymtab elf64.SectionType = 0x70000085
@@ -49,6 +53,9 @@ const (
 	mirrorCall29     relocationKind = mirrorKindBase + 0x29
 	mirrorFrame      relocationKind = mirrorKindBase + 0x3d
 	mirrorGlobal     relocationKind = mirrorKindBase + 1
+
+	// capsuleField is ours: the offset of a constant in a capsule.
+	capsuleField relocationKind = 1 << 31
 )
 
 // A mirror is what mirrors a section.
@@ -66,11 +73,41 @@ type mirror struct {
 
 func (l *linker) mirrors() bool { return l.options.Arch.Number >= mercury }
 
-// leftToFinalizer reports whether nvlink's finalizer makes a section anew, or
-// what refers to it, in ways that are not known: constants, which Mercury code
-// holds the offsets of, and all debug information but frames.
-func leftToFinalizer(s *elf64.Section) bool {
-	return isConstant(s.Type) && s.Type != typeConstant0 || isDebug(s.Name) && s.Name != ".debug_frame"
+// leftToFinalizer says what of a section nvlink's finalizer makes anew in ways
+// that are not known; empty: nothing.
+func leftToFinalizer(s *elf64.Section) string {
+	switch {
+	case isConstant(s.Type) && s.Type != typeConstant0 && s.Name != constants:
+		// Most of these are tables of branches. Knowing them the finalizer schedules
+		// the instructions anew.
+		return "what the finalizer makes of the constants of functions"
+	case isDebug(s.Name) && s.Name != ".debug_frame":
+		return "what the finalizer makes of debug information"
+	}
+	return ""
+}
+
+// mirrorName is the name of a section in the second program, without the prefix
+// of all names there.
+func mirrorName(name string) string {
+	switch name {
+	case constants:
+		return mirrorConstants
+	case ".rela" + constants:
+		return ".rela" + mirrorConstants
+	}
+	return name
+}
+
+// firstName is the name in the first program of a section of the second one.
+func firstName(name string) string {
+	switch name {
+	case mirrorConstants:
+		return constants
+	case ".rela" + mirrorConstants:
+		return ".rela" + constants
+	}
+	return name
 }
 
 // knownMirror reports whether the rules cover a section of the second program.
@@ -93,6 +130,8 @@ func knownMirror(s *elf64.Section) bool {
 		return s.Name == mirrorPrefix+".debug_frame" && flags == 0
 	case typeInit:
 		return s.Name == mirrorPrefix+".nv.global.init" && flags == flagAlloc|flagWrite
+	case typeMirrorBank3:
+		return s.Name == mirrorPrefix+mirrorConstants && flags == flagAlloc
 	}
 	return false
 }
@@ -111,7 +150,7 @@ func (o *object) readMirror(options *Options) error {
 		}
 		name, found := strings.CutPrefix(s.Name, capsulePrefix)
 		if !found {
-			name = strings.TrimPrefix(s.Name, mirrorPrefix)
+			name = firstName(strings.TrimPrefix(s.Name, mirrorPrefix))
 		}
 		if _, twice := o.twins[name]; twice {
 			return unsupported(o.name, "two sections '%s'", s.Name)
@@ -154,7 +193,7 @@ func (o *object) readMirrorSymbols() error {
 	for i := range len(b) / symbolSize {
 		row := b[i*symbolSize:]
 		name, err := o.stringAt(le.Uint32(row))
-		if err != nil || name != o.symbols[i].Name {
+		if err != nil || firstName(name) != o.symbols[i].Name {
 			return unsupported(o.name, "a table '%s' with other symbols", mirrorSymbols)
 		}
 		o.mirrorSizes[i] = le.Uint64(row[16:])
@@ -221,21 +260,24 @@ func (l *linker) mergeMirrorRows(o *object, s *elf64.Section, id sectionID) erro
 	if target == nil {
 		return damage(o.name, "section %s is about nothing", twin.Name)
 	}
+	fields := newCapsuleRows(o, s, target)
 	for first := true; len(b) > 0; b, first = b[relaSize:], false {
 		r := relocation{offset: le.Uint64(b), kind: relocationKind(le.Uint32(b[8:])), addend: int64(le.Uint64(b[16:]))}
 		if r.addend == 0 && !first {
 			l.nameSecondKind(id)
 		}
-		// Offsets in Mercury code count what its capsule expands to.
-		if target.Type != typeCapsule && (r.offset > target.Size || target.Size-r.offset < 8) {
-			return damage(o.name, "section %s: a relocation at %#x of %#x", twin.Name, r.offset, target.Size)
-		}
 		index := le.Uint32(b[12:])
-		if err := l.resolveSymbol(o, s, &r, index); err != nil {
+		if err := l.resolveMirrorRow(o, s, target, &r, index); err != nil {
 			return err
 		}
-		if y := &o.symbols[index]; y.Type == elf64.SectionSymbol {
-			r.base = o.mirrored[y.Section]
+		if y := &o.symbols[index]; target.Type == typeCapsule && isConstantSymbol(y) {
+			found, known := fields.next(&r, index)
+			if !known {
+				return unsupported(o.name, "where '%s' holds the offset of '%s'", target.Name, y.Name)
+			}
+			if !found {
+				continue
+			}
 		}
 		if o.inLoser(s.Info, r.offset) {
 			continue
@@ -243,6 +285,27 @@ func (l *linker) mergeMirrorRows(o *object, s *elf64.Section, id sectionID) erro
 		r.offset += o.mirrored[s.Info]
 		m := l.sections[id].mirrorOf()
 		m.relocations = append(m.relocations, r)
+	}
+	if len(fields.rows) > 0 {
+		return unsupported(o.name, "why '%s' does not hold the offsets of all constants", target.Name)
+	}
+	return nil
+}
+
+// resolveMirrorRow finds the symbol of a row of the second program and checks its
+// place. Offsets in code count what its capsule expands to.
+func (l *linker) resolveMirrorRow(o *object, s, target *elf64.Section, r *relocation, index uint32) error {
+	if target.Type != typeCapsule && (r.offset > target.Size || target.Size-r.offset < 8) {
+		return damage(o.name, "section %s: a relocation at %#x of %#x", target.Name, r.offset, target.Size)
+	}
+	if r.kind == capsuleField {
+		return unsupported(o.name, "the relocation %#x of Mercury code", uint32(r.kind))
+	}
+	if err := l.resolveSymbol(o, s, r, index); err != nil {
+		return err
+	}
+	if y := &o.symbols[index]; y.Type == elf64.SectionSymbol {
+		r.base = o.mirrored[y.Section]
 	}
 	return nil
 }
@@ -283,6 +346,9 @@ func (l *linker) decideMirrorRow(target *section, r *relocation) (keep bool, err
 		return false, nil
 	case y.isShared() && (r.kind == mirrorOffset3 || r.kind == mirrorOffset4):
 		return false, nil // known in the first program only
+	case r.kind == capsuleField && y.defined():
+		target.mirror.patches = append(target.mirror.patches, patch{offset: r.offset, kind: capsuleField, value: y.value, addend: r.addend})
+		return false, nil
 	}
 	switch r.kind {
 	case mirrorUnified:
@@ -332,9 +398,10 @@ func (l *linker) mergeLateBank(o *object, s *elf64.Section) error {
 	return nil
 }
 
-// newLateBanks makes the sections of bank 0, with symbols after all others,
-// and makes the attributes of the kernels name them.
+// newLateBanks makes the sections of bank 0 in the order of the kernels, with
+// symbols after all others, and makes the attributes of the kernels name them.
 func (l *linker) newLateBanks() error {
+	slices.SortStableFunc(l.lateBanks, func(a, b lateBank) int { return int(a.text - b.text) })
 	for _, b := range l.lateBanks {
 		text := &l.sections[b.text]
 		if text.removed {

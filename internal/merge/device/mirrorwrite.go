@@ -2,6 +2,8 @@ package device
 
 import (
 	"slices"
+
+	"github.com/warpld/warpld/internal/object/elf64"
 )
 
 // orderMirrors finds the sections whose mirrors are written, in their order:
@@ -18,6 +20,7 @@ func (w *writer) orderMirrors() {
 		},
 		w.mirrorsCalls,
 		func(s *section) bool { return s.kind == typeRela && len(s.mirrorOf().relocations) > 0 },
+		func(s *section) bool { return isConstant(s.kind) },
 		func(s *section) bool { return s.kind == typeInit },
 	} {
 		for _, s := range w.body {
@@ -50,11 +53,35 @@ func (w *writer) nameMirrors() []uint32 {
 		if s.flags&flagExec != 0 {
 			add(capsulePrefix + s.name)
 		} else {
-			add(mirrorPrefix + s.name)
+			add(mirrorPrefix + mirrorName(s.name))
 		}
 	}
 	add(mirrorSymbols)
 	return at
+}
+
+// sharesFile reports whether a mirror has no bytes of its own in the file: the
+// values of variables are the same in both programs.
+func (w *writer) sharesFile(s *section) bool { return s.kind == typeInit || s.kind == typeConstant0+3 }
+
+// afterStrings is how many bytes nvlink leaves unused after .strtab: where a
+// section has another name in Mercury code, it has room for that one again, and
+// not for the zero after it.
+func (w *writer) afterStrings() (unused uint64) {
+	if !w.mirrors() {
+		return 0
+	}
+	for _, s := range w.body {
+		name := mirrorName(s.name)
+		if name == s.name {
+			continue
+		}
+		unused += uint64(len(name))
+		if s.symbol != noSymbol {
+			unused -= uint64(len(s.name) + 1)
+		}
+	}
+	return unused
 }
 
 // layOutMirrors places the mirrors after the sections.
@@ -80,7 +107,7 @@ func (w *writer) layOutMirrors(names []uint32) {
 			h.kind, h.flags, h.align, h.entry, h.link, h.size = s.kind-typeCallGraph+typeMirrorCalls, flagMirror, 4, 8, table, s.size
 		case s.kind == typeRela:
 			h.kind, h.flags, h.align, h.entry, h.link, h.info = typeMirrorRela, s.flags|flagMirror, 8, relaSize, table, owner
-		case s.kind == typeInit || m.size == 0: // the same bytes as in the first program
+		case w.sharesFile(s) || m.size == 0:
 			h.offset = s.offset
 			w.headers = append(w.headers, h)
 			continue
@@ -155,6 +182,7 @@ func (w *writer) putMirrors(file []byte) {
 // putMirrorSymbols writes the symbols as they were in relocatable code, with
 // the sections of the second program.
 func (w *writer) putMirrorSymbols(b []byte) {
+	w.putNullSymbol(b)
 	for _, id := range slices.Concat(w.locals, w.globals) {
 		y := &w.symbols[id]
 		kind, value, size := y.kind, y.value, y.size
@@ -165,7 +193,11 @@ func (w *writer) putMirrorSymbols(b []byte) {
 			size = y.mirrorSize
 		}
 		row := b[y.index*symbolSize:]
-		le.PutUint32(row, w.strings.offset[y.name])
+		name := y.name
+		if kind == elf64.SectionSymbol {
+			name = mirrorName(name)
+		}
+		le.PutUint32(row, w.strings.offset[name])
 		row[4], row[5] = byte(y.binding)<<4|byte(kind), y.other
 		if y.defined() {
 			s := &w.sections[y.section]

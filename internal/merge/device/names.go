@@ -8,15 +8,20 @@ type nameEntry struct {
 	name    string
 	section sectionID
 	symbol  symbolID
+	room    int // the name is followed by zeros to this length
 }
 
-func (n *nameList) add(name string) { *n = append(*n, nameEntry{name, noSection, noSymbol}) }
+func (n *nameList) add(name string) {
+	*n = append(*n, nameEntry{name: name, section: noSection, symbol: noSymbol})
+}
 
 func (n *nameList) addSection(name string, s sectionID) {
-	*n = append(*n, nameEntry{name, s, noSymbol})
+	*n = append(*n, nameEntry{name: name, section: s, symbol: noSymbol})
 }
 
-func (n *nameList) addSymbol(name string, y symbolID) { *n = append(*n, nameEntry{name, noSection, y}) }
+func (n *nameList) addSymbol(name string, y symbolID) {
+	*n = append(*n, nameEntry{name: name, section: noSection, symbol: y})
+}
 
 // remains reports whether the owner of a name is still there.
 func (l *linker) remains(n nameEntry) bool {
@@ -46,6 +51,17 @@ func (t *stringTable) add(s string) {
 	}
 	t.offset[s] = uint32(len(t.data))
 	t.data = append(append(t.data, s...), 0)
+}
+
+// addWithRoom adds a string that zeros follow, to the length of another one.
+func (t *stringTable) addWithRoom(s string, room int) {
+	if _, ok := t.offset[s]; ok {
+		return
+	}
+	t.add(s)
+	if room > len(s) {
+		t.data = append(t.data, make([]byte, room-len(s))...)
+	}
 }
 
 // A prototypeID is the place of a prototype's string in the order of first

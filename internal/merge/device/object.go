@@ -147,7 +147,10 @@ func (o *object) checkSections(options *Options) error {
 		s := &o.file.Sections[i]
 		known := knownSection(s)
 		if options.Arch.Number >= mercury {
-			known = known && !leftToFinalizer(s) || s.Flags&flagMirror != 0 && knownMirror(s)
+			known = known || s.Flags&flagMirror != 0 && knownMirror(s)
+			if what := leftToFinalizer(s); what != "" {
+				return unsupported(o.name, "%s", what)
+			}
 		}
 		if !known {
 			return unsupported(o.name, "the section %q of type %#x with flags %#x", s.Name, uint32(s.Type), s.Flags)

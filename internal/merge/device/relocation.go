@@ -34,6 +34,7 @@ const (
 	relocUniLow    relocationKind = 112
 	relocUniHigh   relocationKind = 113
 	relocUniOffset relocationKind = 114 // the code is right without a table
+	relocConst16   relocationKind = 115 // in bytes; the bank is there
 )
 
 // instruction is how many bytes a relocation in code may change.
@@ -255,7 +256,7 @@ func (l *linker) decideInCode(target *section, r *relocation) (keep bool, err er
 		r.kind = relocHigh32
 	case relocUnified:
 		r.kind = reloc64
-	case relocAbs32At32, relocAbs16At32, relocConst19, relocConst21, relocAbs24At40:
+	case relocAbs32At32, relocAbs16At32, relocConst19, relocConst21, relocConst16, relocAbs24At40:
 		return false, l.patchCode(target, r, y)
 	case reloc64, relocGlobal64, relocLow32, relocHigh32, relocCall47, relocCall55, relocDesc64, relocDescLow, relocDescHigh:
 	default:
@@ -343,12 +344,16 @@ func (p *patch) apply(data []byte) {
 		p.setWord(b[:8])
 	case reloc32:
 		p.setWord(b[:4])
+	case capsuleField:
+		le.PutUint16(b, uint16(p.value+uint64(p.addend)))
 	case relocAbs32At32:
 		p.setField(b, 32, 32)
 	case relocAbs16At32:
 		p.setField(b, 32, 16)
 	case relocAbs24At40:
 		p.setField(b, 40, 24)
+	case relocConst16:
+		p.setField(b, 37, 16)
 	case relocConst21:
 		p.setField(b, 38, 16)
 		setBits(b, 54, 5, uint64(p.bank))

@@ -49,17 +49,22 @@ func (l *linker) describeKernel(k symbolID, registers uint32) error {
 	if l.stacks[k].recursive {
 		stack = 0 // it is not known
 	}
+	shared := l.sections[y.function.shared].size
+	if l.mirrors() {
+		shared -= min(shared, reservedShared)
+	}
 	l.inform("Function properties for '%s':", y.name)
 	l.inform("used %d registers, used %d barriers, %d stack, %d bytes smem%s, 0 bytes lmem", registers, barriers,
-		stack, l.sections[y.function.shared].size, l.describeBanks(y.section))
+		stack, shared, l.describeBanks(y.section))
 	return nil
 }
 
 // describeBanks lists the banks of constants of a function, or of the program.
+// They are not counted in a program of Mercury code.
 func (l *linker) describeBanks(owner sectionID) string {
 	var sizes [constantBanks]uint64
 	for i := range l.sections {
-		if s := &l.sections[i]; s.live() && isConstant(s.kind) && s.owner == owner {
+		if s := &l.sections[i]; s.live() && isConstant(s.kind) && s.owner == owner && !l.mirrors() {
 			sizes[s.kind-typeConstant0] += s.size
 		}
 	}

@@ -133,7 +133,7 @@ func (w *writer) nameSections() {
 	w.names = newStringTable()
 	for _, n := range w.shstrtab {
 		if w.remains(n) {
-			w.names.add(n.name)
+			w.names.addWithRoom(n.name, n.room)
 		}
 	}
 }
@@ -152,6 +152,11 @@ func (w *writer) nameSymbols() {
 	}
 	for id := range w.symbols {
 		if y := &w.symbols[id]; y.global && w.written(y) && (w.options.Relocatable || w.options.Debug || !y.isShared()) {
+			w.strings.add(y.name)
+		}
+	}
+	for _, id := range w.locals { // the names there of what has two
+		if y := &w.symbols[id]; y.kind == elf64.SectionSymbol {
 			w.strings.add(y.name)
 		}
 	}
