@@ -26,6 +26,7 @@ const (
 	typeInit      elf64.SectionType = 0x70000008 // variables with a value
 	typeShared    elf64.SectionType = 0x7000000a
 	typeRelAction elf64.SectionType = 0x7000000b
+	typeReserved  elf64.SectionType = 0x70000015 // shared memory of the system, on sm_110
 	typeConstant0 elf64.SectionType = 0x70000064 // and the banks after it
 	typeCompat    elf64.SectionType = 0x70000086
 	constantBanks                   = 18
@@ -47,6 +48,7 @@ const (
 	otherManaged  = 0x24
 	otherShared   = 0x40
 	otherConstant = 0x80
+	otherReserved = 0xa0
 	otherHidden   = 0x81 // parameters and constants of the optimizer: not in the output
 	otherKept     = 0x1f // what remains in an executable
 
@@ -74,7 +76,9 @@ func isDebug(name string) bool {
 
 // occupiesOnly reports whether a section has only a size, no bytes: variables
 // without a value, and shared memory.
-func occupiesOnly(t elf64.SectionType) bool { return t == typeGlobal || t == typeShared }
+func occupiesOnly(t elf64.SectionType) bool {
+	return t == typeGlobal || t == typeShared || t == typeReserved
+}
 
 // alignUp rounds up to a multiple of a power of two; 0 counts as 1.
 func alignUp(n, align uint64) uint64 {

@@ -63,7 +63,9 @@ func (w *writer) place(h header) {
 	w.headers = append(w.headers, h)
 }
 
-func (h *header) hasBytes() bool { return h.kind != typeNoBits && !occupiesOnly(h.kind) }
+func (h *header) hasBytes() bool {
+	return h.kind != typeNoBits && (h.mirror || !occupiesOnly(h.kind))
+}
 
 func (w *writer) linkAndInfo(s *section) (link, info uint32) {
 	switch {

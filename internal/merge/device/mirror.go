@@ -21,8 +21,12 @@ const (
 	mirrorSymbols  = ".nv.merc.symtab"
 	capsuleAlign   = 16
 	afterNames     = 36 // bytes that nvlink leaves unused after .shstrtab
+	systemShared   = 64 // where the shared memory of the system starts
+	reservedSize   = 2 * sectionSize
+	reservedAlign  = 16
 	mirrorKindBase = 0x10000
 
+	reserved        = ".nv.shared.reserved.0"
 	constants       = ".nv.constant3"
 	mirrorConstants = ".nv.constant.user"
 )
@@ -130,6 +134,8 @@ func knownMirror(s *elf64.Section) bool {
 		return s.Name == mirrorPrefix+".debug_frame" && flags == 0
 	case typeInit:
 		return s.Name == mirrorPrefix+".nv.global.init" && flags == flagAlloc|flagWrite
+	case typeReserved:
+		return s.Name == mirrorPrefix+reserved && flags == flagAlloc|flagWrite
 	case typeMirrorBank3:
 		return s.Name == mirrorPrefix+mirrorConstants && flags == flagAlloc
 	}
@@ -225,6 +231,26 @@ func (l *linker) placeMirror(o *object, index int, out *section) {
 	data := o.bytes(twin)
 	m.pieces, m.size = append(m.pieces, piece{at, data}), at+uint64(len(data))
 	o.mirrored[index] = at
+}
+
+// isReserved reports whether a section is the shared memory of the system, which
+// every input for sm_110 has a copy of.
+func isReserved(s *elf64.Section) bool {
+	return s.Type == typeReserved && s.Name == reserved && s.Flags == flagAlloc|flagWrite
+}
+
+// placeReserved brings in the shared memory of the system, once.
+func (l *linker) placeReserved(o *object, s *elf64.Section) (placement, error) {
+	twin := o.twin(s.Name)
+	if s.Size != reservedSize || twin == nil || twin.Size != s.Size || s.Align != reservedAlign || twin.Align != s.Align {
+		return placement{}, unsupported(o.name, "a section '%s' of %d bytes, or without a mirror", s.Name, s.Size)
+	}
+	id, known := l.byOwner[sectionKey{s.Name, noSection}]
+	if !known {
+		id = l.newSection(section{name: s.Name, kind: s.Type, flags: s.Flags, align: s.Align, owner: noSection, size: systemShared + s.Size}, true)
+		l.sections[id].mirror = &mirror{kind: twin.Type, flags: twin.Flags, align: twin.Align, size: twin.Size}
+	}
+	return placement{section: id, done: true}, nil
 }
 
 // mirrorText brings in the Mercury code of a function.

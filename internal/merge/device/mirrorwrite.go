@@ -22,6 +22,7 @@ func (w *writer) orderMirrors() {
 		func(s *section) bool { return s.kind == typeRela && len(s.mirrorOf().relocations) > 0 },
 		func(s *section) bool { return isConstant(s.kind) },
 		func(s *section) bool { return s.kind == typeInit },
+		func(s *section) bool { return s.kind == typeReserved },
 	} {
 		for _, s := range w.body {
 			if class(s) && (s.mirror != nil || s.kind == typeInfo || w.mirrorsCalls(s)) {
@@ -44,6 +45,7 @@ func (w *writer) nameMirrors() []uint32 {
 	if !w.mirrors() {
 		return nil
 	}
+	w.firstNames = uint64(len(w.names.data))
 	var at []uint32
 	add := func(name string) {
 		at = append(at, uint32(len(w.names.data)))
@@ -173,10 +175,26 @@ func (w *writer) putMirrors(file []byte) {
 			m.attributes.inFileOrder(func(x *attribute) { rows = x.appendTo(rows, w.symbols) })
 		case w.mirrorsCalls(s):
 			copy(b, s.contents())
+		case s.kind == typeReserved:
+			w.putReserved(b)
 		case s.kind == typeRela:
 			w.putRelocations(b, m.relocations, relaSize)
 		}
 	}
+}
+
+// putReserved writes what nvlink puts into the shared memory of the system, which
+// means nothing: the first two rows of the section table before the finalizer.
+func (w *writer) putReserved(b []byte) {
+	h := w.headers[indexShstrtab]
+	h.size = w.firstNames
+	for _, n := range w.shstrtab {
+		if n.section != noSection && w.sections[n.section].late {
+			h.size = uint64(w.names.offset[n.name])
+			break
+		}
+	}
+	h.put(b[sectionSize:])
 }
 
 // putMirrorSymbols writes the symbols as they were in relocatable code, with
@@ -188,6 +206,9 @@ func (w *writer) putMirrorSymbols(b []byte) {
 		kind, value, size := y.kind, y.value, y.size
 		if isReservedName(y.name) {
 			kind, value = typeData, 0
+		}
+		if y.other == otherReserved {
+			value = 0
 		}
 		if y.function != nil && y.defined() {
 			size = y.mirrorSize

@@ -147,7 +147,7 @@ func (o *object) checkSections(options *Options) error {
 		s := &o.file.Sections[i]
 		known := knownSection(s)
 		if options.Arch.Number >= mercury {
-			known = known || s.Flags&flagMirror != 0 && knownMirror(s)
+			known = known || isReserved(s) || s.Flags&flagMirror != 0 && knownMirror(s)
 			if what := leftToFinalizer(s); what != "" {
 				return unsupported(o.name, "%s", what)
 			}
@@ -303,6 +303,8 @@ func holdsVariable(s *elf64.Section, other uint8) bool {
 		return s.Type == typeGlobal || s.Type == typeInit
 	case otherShared:
 		return s.Type == typeShared
+	case otherReserved:
+		return s.Type == typeReserved
 	case otherConstant, otherHidden:
 		return isConstant(s.Type)
 	}

@@ -12,6 +12,11 @@ func (l *linker) placeSection(o *object, index int) (placement, error) {
 		return *at, nil
 	}
 	s := &o.file.Sections[index]
+	if s.Type == typeReserved {
+		var err error
+		*at, err = l.placeReserved(o, s)
+		return *at, err
+	}
 	owner := noSection
 	if s.Flags&flagOwned != 0 {
 		if o.lost[s.Info] {

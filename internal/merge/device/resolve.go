@@ -279,6 +279,9 @@ func (l *linker) defineVariable(o *object, y *elf64.Symbol, old symbolID) (symbo
 		}
 	}
 	v.section, v.value, v.size, v.weak, v.binding = at.section, at.offset+y.Value, y.Size, y.Binding == elf64.Weak, y.Binding
+	if y.Other == otherReserved {
+		v.value = systemShared
+	}
 	v.origin = o.name
 	if v.from == "" {
 		v.from = o.name

@@ -23,11 +23,13 @@ type writer struct {
 	lates    []symbolID   // after all others
 	mirrored []*section   // whose mirrors follow the body
 	names    *stringTable // of sections
-	strings  *stringTable // of symbols and prototypes
-	headers  []header     // the section table
-	segments []segment
-	size     uint64 // of the file
-	table    uint64 // where the section table is
+	// firstNames is the size of the names without those of mirrors.
+	firstNames uint64
+	strings    *stringTable // of symbols and prototypes
+	headers    []header     // the section table
+	segments   []segment
+	size       uint64 // of the file
+	table      uint64 // where the section table is
 }
 
 // A header is a row of the section table.
