@@ -379,7 +379,7 @@ func (l *linker) setFeatures() error {
 		}
 		return nil
 	}
-	bits, any := make([]byte, len(rows[at].data)), false
+	bits, any, certain := make([]byte, len(rows[at].data)), false, allFeatures[l.options.Arch.Number]
 	for _, f := range l.features {
 		left := 0
 		for _, id := range f.texts {
@@ -390,8 +390,8 @@ func (l *linker) setFeatures() error {
 		if left == 0 {
 			continue
 		}
-		if l.mirrors() && left < f.functions && f.bits[0] != allFeatures[l.options.Arch.Number] {
-			return unsupported("", "which features remain when functions that lack some are removed")
+		if left == f.functions {
+			certain &= f.bits[0]
 		}
 		for i := range bits {
 			if !any {
@@ -400,6 +400,9 @@ func (l *linker) setFeatures() error {
 			bits[i] &= f.bits[i]
 		}
 		any = true
+	}
+	if any && l.mirrors() && bits[0] != certain {
+		return unsupported("", "which features remain when functions that lack some are removed")
 	}
 	if !any && l.options.Toolkit >= toolkit134 {
 		bits[0] = allFeatures[l.options.Arch.Number]
