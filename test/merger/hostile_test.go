@@ -40,7 +40,7 @@ func damage(r *rand.Rand, file []byte) []byte {
 // TestHostile merges damaged cubins with good ones: whatever comes of it, the
 // merger ends soon, and gives a cubin that can be read, or an error and nothing.
 func TestHostile(t *testing.T) {
-	forEachSetting(t, func(t *testing.T, s setting) {
+	andMercury(t, func(t *testing.T, s setting) {
 		all := []string{"r1_calls", "r2_def", "r4_virt", "r5_shared", "c2a", "w1", "li.a", "g.w2"}
 		built := s.buildAll(t, all)
 		target, _ := arch.Parse(s.arch)

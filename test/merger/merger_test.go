@@ -30,8 +30,12 @@ import (
 )
 
 // archs are the targets of a run in CI. WARPLD_TEST_MERGER_ARCHS names others; the
-// whole list is sm_75,sm_80,sm_86,sm_89,sm_90,sm_100,sm_120.
+// whole list is sm_75,sm_80,sm_86,sm_89,sm_90,sm_100,sm_103,sm_110,sm_120,sm_121.
 var archs = []string{"sm_80", "sm_90"}
+
+// mercury is the target with Mercury code that a run in CI has beside these, by
+// toolkit.
+var mercury = map[string]string{"13.0": "sm_100", "13.4": "sm_120"}
 
 // randomLinks is how many random programs are linked for every target, unless
 // WARPLD_TEST_MERGER_RANDOM says otherwise.
@@ -56,6 +60,18 @@ func forEachSetting(t *testing.T, do func(t *testing.T, s setting)) {
 		for _, a := range targets() {
 			t.Run(tk.Release()+"/"+a, func(t *testing.T) { do(t, setting{tk, a}) })
 		}
+	}
+}
+
+// andMercury is forEachSetting with the target for Mercury code, too.
+func andMercury(t *testing.T, do func(t *testing.T, s setting)) {
+	forEachSetting(t, do)
+	if os.Getenv("WARPLD_TEST_MERGER_ARCHS") != "" {
+		return
+	}
+	for _, tk := range kit.Toolkits(t) {
+		a := mercury[tk.Release()]
+		t.Run(tk.Release()+"/"+a, func(t *testing.T) { do(t, setting{tk, a}) })
 	}
 }
 
@@ -305,7 +321,7 @@ func keep(t *testing.T, dir, name string, want, got []byte) {
 // TestPrograms links every source by itself, the programs that are meant to
 // be programs, and random ones.
 func TestPrograms(t *testing.T) {
-	forEachSetting(t, func(t *testing.T, s setting) {
+	andMercury(t, func(t *testing.T, s setting) {
 		built := s.buildAll(t, names(t))
 		for _, p := range append(singles(t), programs()...) {
 			t.Run(p.String(), func(t *testing.T) { s.compare(t, p, built) })
@@ -368,7 +384,7 @@ func globals(t *testing.T, path string) []string {
 }
 
 func TestRandomPrograms(t *testing.T) {
-	forEachSetting(t, func(t *testing.T, s setting) {
+	andMercury(t, func(t *testing.T, s setting) {
 		all := names(t)
 		built := s.buildAll(t, all)
 		r := rand.New(rand.NewPCG(7, uint64(number(t, "WARPLD_TEST_MERGER_SEED", 7))))

@@ -18,7 +18,7 @@ import (
 // TestReferences links files that refer to what others define, in orders and with
 // definitions that nvcc's own code rarely has: slices of fast mode do.
 func TestReferences(t *testing.T) {
-	forEachSetting(t, func(t *testing.T, s setting) {
+	andMercury(t, func(t *testing.T, s setting) {
 		for _, names := range []string{
 			"call weak", "weak call", "address weak", "weak address", "call address weak", "address call weak", "address weak call",
 			"launched launches", "launches launched", "reads weakvariable", "weakvariable reads",

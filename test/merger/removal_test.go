@@ -44,7 +44,7 @@ func some(r *rand.Rand, list []string) []string {
 // TestRemoval links programs of which some kernels are not used, by the
 // options and by host references.
 func TestRemoval(t *testing.T) {
-	forEachSetting(t, func(t *testing.T, s setting) {
+	andMercury(t, func(t *testing.T, s setting) {
 		all := names(t)
 		built := s.buildAll(t, all)
 		r := rand.New(rand.NewPCG(3, uint64(number(t, "WARPLD_TEST_MERGER_SEED", 3))))
