@@ -37,7 +37,11 @@ func (b *build) merge() {
 		Make: func() (*action.Action, error) {
 			prepare()
 			record, err := b.toolRecord()
-			b.merging = b.runBy(merge.Own(b.Self, b.release().Number(), record, b.mends()))
+			own := merge.Own(b.Self, b.release().Number(), record, b.mends())
+			if b.options.Own.DedupData {
+				own = own.WeakDataOnce()
+			}
+			b.merging = b.runBy(own)
 			return b.merging, err
 		},
 		Done: func(r *action.Result) error {
@@ -104,6 +108,9 @@ func (b *build) merged(o *merge.Outcome) error {
 	b.reportAll(&o.Said)
 	for _, r := range o.Removed {
 		b.say("%s of %s is not in the result: %s", message.Demangle(r.Symbol), r.From, r.Reason)
+	}
+	if b.options.Own.DedupData {
+		b.say("%d bytes of variables are left out that were there twice", o.LeftOut)
 	}
 	b.output, b.registered = o.Cubin, o.Registered
 	return nil

@@ -129,6 +129,8 @@ type Outcome struct {
 	Said       []*message.Message
 	// Removed are the functions that the result lacks; nvlink doesn't tell.
 	Removed []device.Removal
+	// LeftOut is how many bytes were left out that were there twice.
+	LeftOut uint64
 }
 
 // Registration is the text that nvcc compiles into the host program: the ids of

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/warpld/warpld/internal/action"
 	"github.com/warpld/warpld/internal/engine"
@@ -17,7 +18,8 @@ const (
 	Stage         = "merge" // after engine.WorkerArgument
 	ToolkitOption = "-toolkit="
 	RecordOption  = "-record=" // once for each field of a cubin.Tool, in their order
-	MendOption    = "-mend"    // a right program where nvlink breaks it
+	OnceOption    = "-weak-data-once"
+	MendOption    = "-mend" // a right program where nvlink breaks it
 	// AnswerFile is what it writes beside nvlink's files.
 	AnswerFile = "merged.json"
 )
@@ -40,6 +42,12 @@ func Own(self string, release int, record cubin.Tool, mend bool) Merger {
 	return m
 }
 
+// WeakDataOnce makes the merger leave out what is there twice.
+func (m Merger) WeakDataOnce() Merger {
+	m.First = append(slices.Clone(m.First), OnceOption)
+	return m
+}
+
 // An Answer is what warpld writes as a merger, whatever came of it.
 type Answer struct {
 	// NotCovered is what the rules don't cover; empty: they cover all.
@@ -47,6 +55,7 @@ type Answer struct {
 	Failed     bool   `json:",omitempty"`
 	Messages   message.List
 	Removed    []device.Removal
+	LeftOut    uint64 `json:",omitempty"` // bytes, see OnceOption
 }
 
 // NotCovered is the error of a merge that only nvlink can do.
@@ -78,7 +87,7 @@ func JudgeOwn(parts []Part, r *action.Result) (*Outcome, error) {
 	}
 	out, err := outcome(a.Messages, r)
 	if err == nil {
-		out.Removed = a.Removed
+		out.Removed, out.LeftOut = a.Removed, a.LeftOut
 	}
 	return out, err
 }

@@ -79,7 +79,7 @@ func do(args []string, open func(names []string) ([]named, error)) (files map[st
 	case err != nil:
 		answer.Failed, answer.Messages = true, message.Of(err)
 	default:
-		answer.Messages, answer.Removed = done.Messages, done.Removed
+		answer.Messages, answer.Removed, answer.LeftOut = done.Messages, done.Removed, done.LeftOut
 	}
 	for _, m := range answer.Messages {
 		m.Cause = nil // of no type that could be read back
@@ -110,6 +110,8 @@ func parseJob(args []string) (*job, error) {
 			j.record = append(j.record, value)
 		case name == MendOption:
 			o.Mend = true
+		case name == OnceOption:
+			o.WeakDataOnce = true
 		case name == "-arch":
 			o.Arch, _ = arch.Parse(value)
 		case name == "-kernels-used":

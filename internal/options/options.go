@@ -110,6 +110,7 @@ type Own struct {
 	Engine     string // "auto", "nvvm", "jitlink" or "vendor"
 	Merge      string // "auto", "own" or "vendor"
 	ExactBytes bool   // the tool record is nvlink's too
+	DedupData  bool   // weak variables that inputs have in common are in the result once
 	Mode       string // "exact" or "fast"
 	Verbose    bool
 	Version    bool          // print warpld's

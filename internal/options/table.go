@@ -189,6 +189,9 @@ var table = []row{
 		help: "How large the cache may grow before what was used longest ago is removed."},
 	{long: "warpld-cuda", short: "warpld-cuda", group: own, field: func(o *Options) any { return &o.Own.CUDA }, value: "directory",
 		help: "The CUDA toolkit whose libraries and tools are used."},
+	{long: "warpld-dedup-data", short: "warpld-dedup-data", group: own, field: func(o *Options) any { return &o.Own.DedupData },
+		help: "Let warpld's own merger leave out the copies of weak variables (inline ones, those of templates) that come with every object " +
+			"and that nothing uses, except the first. nvlink keeps them."},
 	{long: "warpld-engine", short: "warpld-engine", group: own, field: func(o *Options) any { return &o.Own.Engine }, value: "engine",
 		allowed: []string{"auto", "nvvm", "jitlink", "vendor"}, initial: "auto",
 		help: "What compiles LTO-IR: libnvvm, nvJitLink, the vendor's nvlink, or the best of them that is there."},

@@ -31,7 +31,7 @@ var rules = []rule{
 	{"A strong function replaces a weak one.", "resolve.go", "\t\t\tl.replaceFunction(o, y, old)\n", ""},
 	{"What was said of a replaced function goes.", "resolve.go", "\tl.sections[l.info].attributes.forget(id)\n", ""},
 	{"The first weak variable stays.", "resolve.go", "case y.Binding == elf64.Weak:\n\t\t\to.became[i] = old\n\t\t\to.losers", "case false:\n\t\t\to.became[i] = old\n\t\t\to.losers"},
-	{"A strong variable takes the place of a weak one, whose bytes stay.", "resolve.go", "v.section, v.value, v.size, v.binding, v.weak = at.section, at.offset+y.Value", "v.section, v.value, v.size, v.binding, v.weak = at.section, v.value"},
+	{"A strong variable takes the place of a weak one, whose bytes stay.", "resolve.go", "v.section, v.value, v.size, v.binding, v.weak = at.section, at.place(y.Value)", "v.section, v.value, v.size, v.binding, v.weak = at.section, v.value"},
 	{"Relocations in a variable that lost are dropped.", "object.go", "return slices.ContainsFunc(o.losers[section]", "return false && slices.ContainsFunc(o.losers[section]"},
 	{"Before 13.4 weak symbols stand among the local ones.", "resolve.go", "y.global = y.binding == elf64.Global || y.binding == elf64.Weak && l.options.Toolkit >= toolkit134", "y.global = y.binding != elf64.Local"},
 	{"A function has the binding of its definition.", "resolve.go", "f.section, f.binding = y.Other, y.Value, text, y.Binding", "f.section = y.Other, y.Value, text"},

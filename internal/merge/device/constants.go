@@ -142,3 +142,17 @@ func (l *linker) warnOfMoves(constants sectionID) {
 		l.warnOfNvlink("equal-constants", "Constants of several inputs are equal; nvlink leaves all but the first out without moving what refers to them", notes...)
 	}
 }
+
+// maxBank is how many bytes a bank of constants may have.
+const maxBank = 1 << 16
+
+// checkConstants refuses what does not fit. nvlink then lays the constants of the program
+// out in another way, each variable by itself, before it refuses them.
+func (l *linker) checkConstants() error {
+	for i := range l.sections {
+		if s := &l.sections[i]; s.live() && isConstant(s.kind) && s.size > maxBank {
+			return unsupported("", "what nvlink makes of %d bytes of constants in '%s', which may have %d", s.size, s.name, maxBank)
+		}
+	}
+	return nil
+}

@@ -71,6 +71,9 @@ type Options struct {
 	Verbose bool
 	// SuppressStackSizeWarning is -suppress-stack-size-warning.
 	SuppressStackSizeWarning bool
+	// WeakDataOnce leaves out the bytes of weak variables that another definition has
+	// won over, where nvlink keeps them.
+	WeakDataOnce bool
 	// LeaveApart is the size from which pieces of inputs are not copied into the
 	// output, but listed beside it; 0: all are copied.
 	LeaveApart int
@@ -86,6 +89,8 @@ type Output struct {
 	// Taken says of every input whether it is part of the output.
 	Taken   []bool
 	Removed []Removal
+	// LeftOut is how many bytes WeakDataOnce has saved.
+	LeftOut uint64
 }
 
 // A Span is a piece of the output that lies elsewhere.
@@ -122,7 +127,7 @@ func Merge(inputs []Input, options Options) (*Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Output{Cubin: file, Apart: l.apart, Messages: l.messages, Taken: taken, Removed: l.removed}, nil
+	return &Output{Cubin: file, Apart: l.apart, Messages: l.messages, Taken: taken, Removed: l.removed, LeftOut: l.saved}, nil
 }
 
 // The toolkits whose rules are known.
@@ -196,12 +201,13 @@ func (l *linker) mergeInputs(inputs []Input) ([]bool, error) {
 // sample is how many inputs tell how much all of them will bring.
 const sample = 32
 
-// reserve makes room for that many times what there is now.
+// reserve makes room for that many times what there is now, within reason.
 func (l *linker) reserve(times int) {
-	l.sections = slices.Grow(l.sections, len(l.sections)*times)
-	l.symbols = slices.Grow(l.symbols, len(l.symbols)*times)
-	l.shstrtab = slices.Grow(l.shstrtab, len(l.shstrtab)*times)
-	l.strtab = slices.Grow(l.strtab, len(l.strtab)*times)
+	const most = 1 << 18
+	l.sections = slices.Grow(l.sections, min(most, len(l.sections)*times))
+	l.symbols = slices.Grow(l.symbols, min(most, len(l.symbols)*times))
+	l.shstrtab = slices.Grow(l.shstrtab, min(most, len(l.shstrtab)*times))
+	l.strtab = slices.Grow(l.strtab, min(most, len(l.strtab)*times))
 }
 
 // add brings one input in, in the order of passes that decides the order of
@@ -212,7 +218,7 @@ func (l *linker) add(o *object) error {
 		l.virtual = min(l.virtual, o.file.Virtual)
 	}
 	for _, pass := range []func(*object) error{
-		l.mergeFunctions, l.mergeVariables, l.mergeSections, l.mergeInfoSections, l.mergeLateBanks,
+		l.mergeFunctions, l.cutDuplicates, l.mergeVariables, l.mergeSections, l.mergeInfoSections, l.mergeLateBanks,
 		l.mergeRelocations, l.mergeAttributes, l.mergeCallGraph,
 	} {
 		if err := pass(o); err != nil {
@@ -236,6 +242,9 @@ func (l *linker) finish() ([]byte, error) {
 		}
 	}
 	l.moveConstants()
+	if err := l.checkConstants(); err != nil {
+		return nil, err
+	}
 	l.reportUndefined()
 	if l.failed() {
 		if l.options.Verbose {

@@ -38,6 +38,7 @@ type linker struct {
 	stacks                           []depth // by node of the graph
 
 	apart    []Span       // of the output
+	saved    uint64       // bytes of variables, see cutDuplicates
 	messages message.List // warnings and errors
 	removed  []Removal
 }

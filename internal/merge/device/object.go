@@ -32,6 +32,8 @@ const (
 type placement struct {
 	section sectionID // noSection: nowhere
 	offset  uint64
+	cut     bool  // it is not there as a whole
+	runs    []run // what is there of it then
 	done    bool
 }
 
@@ -58,6 +60,7 @@ type object struct {
 	// takes are the functions whose definition here lost, but whose address is taken,
 	// with their prototypes. nvlink forgets that unless a kernel here may call them.
 	takes map[uint32]uint32
+	cuts  map[int][]run // sections that lack variables, see cutDuplicates
 }
 
 // release lets go of what only the passes over the inputs need. Messages still

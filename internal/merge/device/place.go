@@ -37,6 +37,11 @@ func (l *linker) placeSection(o *object, index int) (placement, error) {
 	if s.Type != typeShared || owner == noSection || l.options.Relocatable { // a kernel's is aligned as its variables are
 		out.align = max(out.align, s.Align)
 	}
+	if runs, ok := o.cuts[index]; ok {
+		l.placeRuns(o, s, out, runs)
+		*at = placement{section: id, cut: true, runs: runs, done: true}
+		return *at, nil
+	}
 	*at = placement{section: id, offset: alignUp(out.size, s.Align), done: true}
 	out.size = at.offset + s.Size
 	if out.size > maxSize {

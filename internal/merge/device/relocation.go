@@ -118,7 +118,9 @@ func (l *linker) mergeRows(o *object, s *elf64.Section, at placement) error {
 			l.nameSecondKind(id)
 		}
 		first = false
-		r.offset += at.offset
+		if r.offset = at.place(r.offset); r.offset == nowhere {
+			return unsupported(o.name, "a relocation in '%s' between variables", s.Name)
+		}
 		if l.sections[at.section].flags&flagExec != 0 {
 			l.symbols[r.symbol].referred = true
 		}

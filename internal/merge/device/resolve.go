@@ -278,7 +278,7 @@ func (l *linker) defineVariable(o *object, y *elf64.Symbol, old symbolID) (symbo
 			l.shared = append(l.shared, id)
 		}
 	}
-	v.section, v.value, v.size, v.weak, v.binding = at.section, at.offset+y.Value, y.Size, y.Binding == elf64.Weak, y.Binding
+	v.section, v.value, v.size, v.weak, v.binding = at.section, at.place(y.Value), y.Size, y.Binding == elf64.Weak, y.Binding
 	if y.Other == otherReserved {
 		v.value = systemShared
 	}
@@ -314,7 +314,7 @@ func (l *linker) replaceVariable(o *object, y *elf64.Symbol, id symbolID) error 
 		return unsupported(o.name, "the variable '%s' of a function that another definition replaces", y.Name)
 	}
 	v := &l.symbols[id]
-	v.section, v.value, v.size, v.binding, v.weak = at.section, at.offset+y.Value, y.Size, elf64.Global, false
+	v.section, v.value, v.size, v.binding, v.weak = at.section, at.place(y.Value), y.Size, elf64.Global, false
 	v.origin = o.name
 	return nil
 }
