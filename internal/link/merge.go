@@ -118,7 +118,10 @@ func (b *build) merged(o *merge.Outcome) error {
 
 // mends reports whether the merger is to make right what nvlink breaks. That is
 // another result than nvlink's, so it has to be asked for.
-func (b *build) mends() bool { return b.options.Own.Merge == "own" && !b.options.Own.ExactBytes }
+func (b *build) mends() bool {
+	own := &b.options.Own
+	return (own.Merge == "own" || own.DedupData) && !own.ExactBytes
+}
 
 // toolRecord is what the result says of the link: that of nvlink, if the result has to
 // be the same in every byte.
