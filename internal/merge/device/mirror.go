@@ -85,7 +85,9 @@ func leftToFinalizer(s *elf64.Section) string {
 		// Most of these are tables of branches. Knowing them the finalizer schedules
 		// the instructions anew.
 		return "what the finalizer makes of the constants of functions"
-	case isDebug(s.Name) && s.Name != ".debug_frame":
+	case s.Type == typeRel:
+		return "what the finalizer makes of relocations without an addend"
+	case isDebug(s.Name) && !isLines(s.Name):
 		return "what the finalizer makes of debug information"
 	}
 	return ""
@@ -131,7 +133,7 @@ func knownMirror(s *elf64.Section) bool {
 	case typeMirrorRela:
 		return strings.HasPrefix(s.Name, mirrorPrefix+".rela.") && flags == flagOwned
 	case typeProgBits:
-		return s.Name == mirrorPrefix+".debug_frame" && flags == 0
+		return isLines(strings.TrimPrefix(s.Name, mirrorPrefix)) && flags == 0
 	case typeInit:
 		return s.Name == mirrorPrefix+".nv.global.init" && flags == flagAlloc|flagWrite
 	case typeReserved:
@@ -368,7 +370,13 @@ func (l *linker) decideMirrorRow(target *section, r *relocation) (keep bool, err
 	case debug && (y.dead || r.lost) || isUnifiedTable(y.name):
 		return false, nil
 	case debug && y.kind == elf64.SectionSymbol && l.sections[y.section].flags&flagExec == 0:
-		target.mirror.patches = append(target.mirror.patches, patch{offset: r.offset, kind: reloc64, value: r.base, addend: r.addend})
+		kind := reloc64
+		if r.kind == mirrorOffset3 {
+			if kind = reloc32; r.base != 0 {
+				return false, unsupported("", "the strings of the debug information of several inputs")
+			}
+		}
+		target.mirror.patches = append(target.mirror.patches, patch{offset: r.offset, kind: kind, value: r.base, addend: r.addend})
 		return false, nil
 	case y.isShared() && (r.kind == mirrorOffset3 || r.kind == mirrorOffset4):
 		return false, nil // known in the first program only

@@ -2,6 +2,7 @@ package device
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/warpld/warpld/internal/object/elf64"
 )
@@ -64,7 +65,9 @@ func (w *writer) nameMirrors() []uint32 {
 
 // sharesFile reports whether a mirror has no bytes of its own in the file: the
 // values of variables are the same in both programs.
-func (w *writer) sharesFile(s *section) bool { return s.kind == typeInit || s.kind == typeConstant0+3 }
+func (w *writer) sharesFile(s *section) bool {
+	return s.kind == typeInit || s.kind == typeConstant0+3 || s.name == ".debug_str" || strings.HasPrefix(s.name, sourceText)
+}
 
 // afterStrings is how many bytes nvlink leaves unused after .strtab: where a
 // section has another name in Mercury code, it has room for that one again, and

@@ -243,10 +243,13 @@ func (l *linker) decideRelocations() error {
 		}
 		s.dropped = len(kept) == 0 && (s.mirror == nil || len(s.mirror.relocations) == 0)
 	}
-	if l.mirrors() {
-		return l.rewriteFrames()
+	if !l.mirrors() {
+		return nil
 	}
-	return nil
+	if err := l.rewriteFrames(); err != nil {
+		return err
+	}
+	return l.rewriteLines()
 }
 
 // decideInCode decides about a relocation in code or data.
