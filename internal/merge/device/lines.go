@@ -38,13 +38,8 @@ func (l *linker) rewriteLines() error {
 			t.rows = l.sections[rows].relocations
 			slices.SortFunc(t.rows, func(a, b relocation) int { return compareOffsets(a.offset, b.offset) })
 		}
-		for len(t.old) > t.at {
-			if !t.unit() {
-				return unsupported("", "the table of lines in '%s'", name)
-			}
-		}
-		if len(t.rows) > 0 {
-			return unsupported("", "the relocations of the table of lines in '%s'", name)
+		if !t.all() || len(t.rows) > 0 {
+			return unsupported("", "the lines in '%s'", name)
 		}
 		s.setData(t.made)
 		if ok {
@@ -74,6 +69,16 @@ type lineTable struct {
 	madeRows []relocation
 }
 
+// all makes the whole table; false: it is not as the rules say.
+func (t *lineTable) all() bool {
+	for t.at < len(t.old) {
+		if !t.unit() {
+			return false
+		}
+	}
+	return true
+}
+
 // A lineSequence is the lines of a function.
 type lineSequence struct {
 	start, end int
@@ -89,10 +94,11 @@ func (t *lineTable) unit() bool {
 		return false
 	}
 	size, header := uint64(le.Uint32(b))+4, uint64(le.Uint32(b[6:]))+head
-	if size > uint64(len(b)) || header > size || uint64(lengths+int(b[14])) > header {
+	base := b[14]
+	if size > uint64(len(b)) || header > size || base == 0 || lengths+uint64(base-1) > header {
 		return false
 	}
-	p := lineProgram{b: b[:size], at: int(header), base: b[14], lengths: b[lengths:]}
+	p := lineProgram{b: b[:size], at: int(header), base: base, lengths: b[lengths:header]}
 	var kept []lineSequence
 	changed := false
 	for p.at < len(p.b) {
