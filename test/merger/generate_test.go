@@ -54,8 +54,8 @@ func number(t *testing.T, variable string, otherwise int) int {
 	return n
 }
 
-// branchTables matches the statements that become tables of branches.
-var branchTables = regexp.MustCompile(`switch \(x\) \{.*\}`)
+// switches matches the statements that become tables of branches.
+var switches = regexp.MustCompile(`switch \(x\) \{.*\}`)
 
 // withoutTables takes the tables of branches out of most programs for Mercury code:
 // they are left to nvlink, and nothing would be known of the rest.
@@ -63,7 +63,7 @@ func (s setting) withoutTables(number int, text string) string {
 	if target, _ := arch.Parse(s.arch); target.Number < 100 || number%4 == 0 {
 		return text
 	}
-	return branchTables.ReplaceAllString(text, "if (x == 3) x ^= 9;")
+	return switches.ReplaceAllString(text, "if (x == 3) x ^= 9;")
 }
 
 // generatedVariant is the form in which the files of a program are compiled.
