@@ -275,7 +275,7 @@ const mutantVariable = "WARPLD_TEST_MERGER_MUTANT"
 
 // suites are what a mutant is held against: a package and its tests.
 var suites = [][2]string{
-	{".", "^(TestPrograms|TestLowerTargets|TestReferences|TestRemoval|TestRelink)$"},
+	{".", "^(TestPrograms|TestLowerTargets|TestReferences|TestEdited|TestRemoval|TestRelink)$"},
 	{"../../internal/merge/device", "^Test"},
 }
 
@@ -303,7 +303,7 @@ func (r *rule) caught(t *testing.T) string {
 		}
 		run := exec.Command(binary, "-test.failfast", "-test.timeout=5m", "-test.run="+suite[1], "-test.skip=^TestMutatedInputs$")
 		run.Dir = suite[0]
-		run.Env = append(os.Environ(), mutantVariable+"=1", "WARPLD_TEST_MERGER_ARCHS="+r.targets(), "WARPLD_TEST_MERGER_RANDOM=40")
+		run.Env = append(os.Environ(), mutantVariable+"=1", "WARPLD_TEST_MERGER_ARCHS="+r.targets(), "WARPLD_TEST_MERGER_RANDOM=20")
 		if out, err := run.CombinedOutput(); err != nil {
 			names := failedTest.FindAllStringSubmatch(string(out), -1)
 			if len(names) == 0 {
@@ -327,6 +327,10 @@ func TestRules(t *testing.T) {
 	}
 	first := number(t, "WARPLD_TEST_MERGER_SEED", 0) % step
 	caught, mu := readRulesPage(t), sync.Mutex{}
+	all := rule{"all rules", rules[0].file, rules[0].old, rules[0].old}
+	if by := all.caught(t); by != "" {
+		t.Fatalf("with all rules: %s", by)
+	}
 	t.Run("each", func(t *testing.T) {
 		for i := range rules {
 			r := &rules[i]
