@@ -7,6 +7,22 @@ import (
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
+// keepsLost reports whether constants of a function that lost stay: nvlink puts them
+// after those of the one that won, where no code reads them.
+func (l *linker) keepsLost(s *elf64.Section) bool {
+	return !l.options.Mend && !l.options.Relocatable && !l.mirrors() && isConstant(s.Type) && s.Type != typeConstant0
+}
+
+// winner is the code of the function that won over that in a section of an input.
+func (l *linker) winner(o *object, section uint32) sectionID {
+	for i := range o.symbols {
+		if y := &o.symbols[i]; y.Type == elf64.Function && y.Section == section {
+			return l.symbols[o.became[i]].section
+		}
+	}
+	return noSection
+}
+
 // moveConstants gives the constants of device functions to every kernel that
 // reaches them, at one offset that is free in all of these kernels.
 func (l *linker) moveConstants() {
@@ -42,6 +58,9 @@ func (l *linker) moveConstant(id sectionID) {
 			out.pieces = append(out.pieces, piece{at + p.offset, p.data})
 		}
 		out.size = alignUp(at+s.size, align)
+	}
+	if n := len(s.lost); n > 0 {
+		l.lastLost = at + s.lost[n-1]
 	}
 	l.sections[id].moved, l.sections[id].removed = at, true
 	l.symbols[s.symbol].dead = true

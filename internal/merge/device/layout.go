@@ -281,16 +281,17 @@ func (s *segment) put(b []byte) {
 	le.PutUint64(b[48:], 8)
 }
 
-// putNullSymbol writes the first symbol, which has a value if kernels may be
-// removed.
-func (w *writer) putNullSymbol(b []byte) {
-	if w.keep != nil {
-		le.PutUint64(b[8:], w.packing.last)
+// nullValue is the value of the null symbol, which stands in for those of constants
+// that nvlink forgot the symbols of.
+func (w *writer) nullValue() uint64 {
+	if w.keep != nil && len(w.packing.vectors) > 0 {
+		return w.packing.last
 	}
+	return w.lastLost
 }
 
 func (w *writer) putSymbols(b []byte) {
-	w.putNullSymbol(b)
+	le.PutUint64(b[8:], w.nullValue())
 	for _, id := range slices.Concat(w.locals, w.globals, w.lates) {
 		y := &w.symbols[id]
 		kind, other := y.kind, y.other

@@ -26,6 +26,7 @@ type linker struct {
 	replaced         int               // weak functions that strong ones replaced
 	arrivals         int               // of lists of attributes
 	packing          packing           // of constants
+	lastLost         uint64            // where the last constants went of a function that lost
 	records          [][]byte          // of the tools that made the inputs
 	virtual          int               // the lowest architecture that the sources of inputs were for
 
@@ -123,11 +124,12 @@ type section struct {
 
 	mirror *mirror // of Mercury code
 
-	removed bool   // with its function: even the name is gone
-	dropped bool   // not written, but its name is
-	dynamic uint64 // where dynamic shared memory starts
-	late    bool   // comes last in the file
-	moved   uint64 // where the constants of a device function start in those of its kernels
+	removed bool     // with its function: even the name is gone
+	dropped bool     // not written, but its name is
+	dynamic uint64   // where dynamic shared memory starts
+	late    bool     // comes last in the file
+	moved   uint64   // where the constants of a device function start in those of its kernels
+	lost    []uint64 // where constants of functions that lost are
 
 	index  uint32
 	offset uint64 // in the file

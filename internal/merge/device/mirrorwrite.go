@@ -203,7 +203,7 @@ func (w *writer) putReserved(b []byte) {
 // putMirrorSymbols writes the symbols as they were in relocatable code, with
 // the sections of the second program.
 func (w *writer) putMirrorSymbols(b []byte) {
-	w.putNullSymbol(b)
+	le.PutUint64(b[8:], w.nullValue())
 	for _, id := range slices.Concat(w.locals, w.globals) {
 		y := &w.symbols[id]
 		kind, value, size := y.kind, y.value, y.size

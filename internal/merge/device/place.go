@@ -19,11 +19,14 @@ func (l *linker) placeSection(o *object, index int) (placement, error) {
 	}
 	owner := noSection
 	if s.Flags&flagOwned != 0 {
-		if o.lost[s.Info] {
+		text := o.placed[s.Info]
+		switch {
+		case o.lost[s.Info] && l.keepsLost(s):
+			text = placement{section: l.winner(o, s.Info), done: true}
+		case o.lost[s.Info]:
 			*at = placement{section: noSection, done: true}
 			return *at, nil
 		}
-		text := o.placed[s.Info]
 		if !text.done || !isText(&o.file.Sections[s.Info]) {
 			return *at, unsupported(o.name, "the section '%s', which belongs to no function", s.Name)
 		}
@@ -53,6 +56,9 @@ func (l *linker) placeSection(o *object, index int) (placement, error) {
 	}
 	if data := o.bytes(s); len(data) > 0 && place {
 		out.pieces = append(out.pieces, piece{offset, data})
+	}
+	if s.Flags&flagOwned != 0 && o.lost[s.Info] {
+		out.lost = append(out.lost, at.offset)
 	}
 	l.placeMirror(o, index, out)
 	return *at, nil
