@@ -479,12 +479,16 @@ func FuzzMerge(f *testing.F) {
 		variables: []variable{{name: "v", outside: false}, {name: "w", outside: true}}}
 	f.Add(rich.build(), code{functions: []fn{{name: "f"}}, variables: []variable{{name: "w", outside: false}}}.build())
 	f.Add(relocated().build(), relocated().build())
+	x := objecttest.Symbol{Name: "x", Info: bindWeak | byte(typeData), Size: 24}
+	row := objecttest.Relocation{Kind: uint32(relocLow32), Symbol: 2}
+	f.Add(weakData(0, []objecttest.Relocation{row}, x), weakData(1, []objecttest.Relocation{row}, x))
 	rich.mercury = true
 	f.Add(rich.build(), code{functions: []fn{{name: "f"}}, variables: []variable{{name: "w"}}, mercury: true}.build())
 	f.Fuzz(func(t *testing.T, a, b []byte) {
 		for _, number := range []int{80, 90, 100, -80} { // below zero: with -r
 			options := plain
 			options.Arch.Number, options.Relocatable = max(number, -number), number < 0
+			options.WeakDataOnce = len(a)%2 == 0
 			out, err := Merge([]Input{{Name: "a.o", Cubin: a}, {Name: "b.o", Cubin: b}}, options)
 			if err != nil {
 				continue
