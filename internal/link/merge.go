@@ -29,7 +29,7 @@ func (b *build) merge() {
 		b.parts = b.mergeParts()
 	}
 	if b.options.Own.Merge == "vendor" || b.options.Own.Merge == "auto" && !b.mergesItself() {
-		b.mergeByVendor(after, prepare)
+		b.mergeByVendor(after, prepare, nil)
 		return
 	}
 	b.graph.Add(&action.Step{
@@ -58,7 +58,7 @@ func (b *build) merge() {
 			}
 			// What ours refuses the toolkit's must refuse, too.
 			b.say("the toolkit's nvlink merges: %v", err)
-			b.mergeByVendor(nil, func() {})
+			b.mergeByVendor(nil, func() {}, err)
 			return nil
 		},
 	})
@@ -68,8 +68,8 @@ func (b *build) merge() {
 // With -r that gives something else than nvlink, so it has to be asked for.
 func (b *build) mergesItself() bool { return device.Proven(b.target()) && !b.options.Relocatable }
 
-// mergeByVendor lets the toolkit's nvlink merge.
-func (b *build) mergeByVendor(after []*action.Step, prepare func()) {
+// mergeByVendor lets the toolkit's nvlink merge, after ours has refused to, if it did.
+func (b *build) mergeByVendor(after []*action.Step, prepare func(), refused error) {
 	b.graph.Add(&action.Step{
 		After: after,
 		Make: func() (*action.Action, error) {
@@ -81,6 +81,7 @@ func (b *build) mergeByVendor(after []*action.Step, prepare func()) {
 		Done: func(r *action.Result) error {
 			outcome, err := merge.Judge(mergerView(b.parts), r)
 			if err != nil {
+				merge.Explain(err, refused)
 				return err
 			}
 			return b.merged(outcome)

@@ -3,6 +3,7 @@ package merge
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -90,6 +91,21 @@ func JudgeOwn(parts []Part, r *action.Result) (*Outcome, error) {
 		out.Removed, out.LeftOut = a.Removed, a.LeftOut
 	}
 	return out, err
+}
+
+// Explain adds to what nvlink said of a link what our merger knows of the same.
+func Explain(vendor, own error) {
+	var known message.List
+	if !errors.As(own, &known) {
+		return
+	}
+	for _, m := range message.Of(vendor) {
+		at := slices.IndexFunc(known, func(k *message.Message) bool { return k.Severity == m.Severity && k.Text == m.Text })
+		if at >= 0 {
+			k := known[at]
+			m.ID, m.Symbol, m.Origin, m.Notes, m.Hint = k.ID, k.Symbol, k.Origin, k.Notes, k.Hint
+		}
+	}
 }
 
 // name puts the user's names in the place of ours.

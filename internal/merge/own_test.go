@@ -62,3 +62,15 @@ func TestJudgeOwn(t *testing.T) {
 		}
 	}
 }
+
+func TestExplain(t *testing.T) {
+	vendor := message.List{{Severity: message.Error, ID: "tool", Text: "x"}, {Severity: message.Fatal, ID: "tool", Text: "merge_elf failed"}}
+	Explain(vendor, message.List{{Severity: message.Warning, Text: "x", ID: "other"}, {Severity: message.Error, Text: "x", ID: "own", Symbol: "f", Notes: []string{"why"}}})
+	if m := vendor[0]; m.ID != "own" || m.Symbol != "f" || len(m.Notes) != 1 || m.Text != "x" || vendor[1].ID != "tool" {
+		t.Errorf("explained: %+v, %+v", vendor[0], vendor[1])
+	}
+	Explain(vendor, &NotCovered{"x"})
+	if vendor[0].ID != "own" {
+		t.Errorf("what is not covered explains %+v", vendor[0])
+	}
+}

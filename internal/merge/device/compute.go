@@ -1,9 +1,6 @@
 package device
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // unknownStack is written where recursion makes the size unknowable.
 const unknownStack = 0xffffffff
@@ -85,10 +82,9 @@ func (l view) setCallStack(own *attributeList) {
 // warnRecursion warns, as nvlink does, once for every call in the kernel that
 // leads to recursion.
 func (l *linker) warnRecursion(k symbolID) {
-	y := &l.symbols[k]
 	warn := func(node int32) {
 		if l.stacks[node].recursive {
-			l.warn("stack-size-unknown", y, fmt.Sprintf("Stack size for entry function '%s' cannot be statically determined", y.name))
+			l.unknownStackOf(k, node)
 		}
 	}
 	for _, to := range l.graph.edges[k] {

@@ -247,10 +247,7 @@ func (l *linker) finish() ([]byte, error) {
 	}
 	l.reportUndefined()
 	if l.failed() {
-		if l.options.Verbose {
-			return nil, unsupported("", "what -v says of a program with errors")
-		}
-		return nil, l.messages
+		return nil, l.describeFailed()
 	}
 	l.newRelAction()
 	for _, pass := range []func() error{l.packConstants, l.newLateBanks, l.decideRelocations, l.showShared, l.computeAttributes, l.describe} {

@@ -277,7 +277,37 @@ func TestRecursionIsSaidOfEveryCall(t *testing.T) {
 	}
 	const want = "Stack size for entry function 'k' cannot be statically determined"
 	if len(out.Messages) != 2 || out.Messages[0].Text != want || out.Messages[1].Text != want {
-		t.Errorf("messages are %v", out.Messages)
+		t.Fatalf("messages are %v", out.Messages)
+	}
+	for i, chain := range []string{"the calls are k -> g -> g", "the calls are k -> f -> g -> g"} {
+		if m := out.Messages[i]; !slices.Equal(m.Notes, []string{chain}) || m.Hint == "" {
+			t.Errorf("%d: notes %q, want %q; hint %q", i, m.Notes, chain, m.Hint)
+		}
+	}
+}
+
+// TestChains names functions as their sources do, and no more of them than help.
+func TestChains(t *testing.T) {
+	long := []fn{kernel("k", "f0")}
+	for i := range 20 {
+		long = append(long, fn{name: fmt.Sprintf("f%d", i), calls: []string{fmt.Sprintf("f%d", i+1)}})
+	}
+	long = append(long, fn{name: "f20", outside: true})
+	tests := map[string]struct {
+		functions []fn
+		want      string
+	}{
+		"shortest":  {[]fn{kernel("k", "a", "b"), {name: "a", calls: []string{"b"}}, {name: "b", calls: []string{"_Z1xi"}}, {name: "_Z1xi", outside: true}}, "the calls are k -> b -> x(int)"},
+		"recursion": {[]fn{kernel("k", "a"), {name: "a", calls: []string{"a", "x"}}, {name: "x", outside: true}}, "the calls are k -> a -> x"},
+		"long":      {long, "the calls are k -> f0 -> f1 -> f2 -> f3 -> f4 -> ... -> f16 -> f17 -> f18 -> f19 -> f20"},
+	}
+	for name, test := range tests {
+		_, err := merge(plain, code{functions: test.functions})
+		messages := message.Of(err)
+		last := messages[len(messages)-1]
+		if last.ID != "undefined-symbol" || !slices.Equal(last.Notes, []string{test.want}) {
+			t.Errorf("%s: %v, notes %q, want %q", name, last, last.Notes, test.want)
+		}
 	}
 }
 

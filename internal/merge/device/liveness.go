@@ -178,7 +178,7 @@ func isSystemCall(name string) bool {
 func (l *linker) reportUndefined() {
 	for id := range l.symbols {
 		if y := &l.symbols[id]; y.unresolved() && !y.dead {
-			l.undefined(y)
+			l.undefined(symbolID(id))
 		}
 	}
 }

@@ -19,9 +19,18 @@ func (l *linker) failed() bool {
 	return slices.ContainsFunc(l.messages, func(m *message.Message) bool { return m.Severity >= message.Error })
 }
 
-func (l *linker) warn(id string, y *symbol, text string) {
-	l.messages = append(l.messages, &message.Message{Severity: message.Warning, ID: id, Text: text, Symbol: y.name,
-		Origin: message.Origin{File: y.origin}})
+// explains reports whether the next message of a kind comes with an explanation.
+func (l *linker) explains(id string) bool {
+	count := 0
+	for _, m := range l.messages {
+		if m.ID == id {
+			count++
+		}
+		if count == maxExplained {
+			return false
+		}
+	}
+	return true
 }
 
 // warnOfNvlink tells of a program that nvlink breaks.
@@ -30,8 +39,28 @@ func (l *linker) warnOfNvlink(id, text string, notes ...string) {
 		Hint: "link with --warpld-merge=own, which does it right"})
 }
 
-func (l *linker) undefined(y *symbol) {
-	l.fail("undefined-symbol", y, fmt.Sprintf("Undefined reference to '%s' in '%s'", y.name, y.from))
+// unknownStackOf warns that nvlink cannot say how much stack a kernel needs, because
+// of recursion.
+func (l *linker) unknownStackOf(k symbolID, first int32) {
+	const id = "stack-size-unknown"
+	y := &l.symbols[k]
+	m := &message.Message{Severity: message.Warning, ID: id, Symbol: y.name, Origin: message.Origin{File: y.origin},
+		Text: fmt.Sprintf("Stack size for entry function '%s' cannot be statically determined", y.name)}
+	if l.explains(id) {
+		m.Notes = []string{"the calls are " + l.recursion(k, first)}
+		m.Hint = "set the stack with cudaDeviceSetLimit(cudaLimitStackSize, ...); -suppress-stack-size-warning hides this"
+	}
+	l.messages = append(l.messages, m)
+}
+
+func (l *linker) undefined(id symbolID) {
+	const kind = "undefined-symbol"
+	y := &l.symbols[id]
+	var notes []string
+	if l.explains(kind) {
+		notes = l.explainUndefined(id)
+	}
+	l.fail(kind, y, fmt.Sprintf("Undefined reference to '%s' in '%s'", y.name, y.from), notes...)
 }
 
 // duplicate notes a second strong definition. nvlink names as the first place

@@ -10,7 +10,8 @@ import (
 
 // Sizes of shared memory.
 const (
-	maxShared      = 0xc000 // of a kernel, without what it asks for at launch
+	maxShared      = 0xc000  // of a kernel, without what it asks for at launch
+	maxSpecific    = 0x38c00 // for sm_90a
 	dynamicAlign   = 16
 	maxColours     = 1 << 12 // more variables than fit into the memory
 	reservedShared = 1024    // by the system from sm_90 on; variables don't move
@@ -63,9 +64,6 @@ func (l *linker) layOutShared() error {
 	}
 	s.agreeOnDynamic()
 	for _, k := range l.reached.kernels {
-		if end := s.ofKernel(k).dynamic; end > maxShared && l.options.specific() {
-			return unsupported("", "how much shared memory a kernel may have for %s, of which '%s' has %d bytes", l.options.Arch, l.symbols[k].name, end)
-		}
 		s.finishKernel(k)
 	}
 	s.finishCommon()
@@ -297,9 +295,23 @@ func (s *sharedLayout) finishKernel(k symbolID) {
 	if out.size == 0 {
 		s.symbols[out.symbol].dead = true
 	}
-	if end > maxShared {
-		s.fail("too-much-shared", &s.symbols[k], fmt.Sprintf("Entry function '%s' uses too much shared data (%#x bytes, %#x max)", s.symbols[k].name, end, maxShared))
+	limit := uint64(maxShared)
+	if s.options.specific() {
+		limit = maxSpecific
 	}
+	if end > limit {
+		s.tooMuch(k, end, limit)
+	}
+}
+
+// tooMuch notes that a kernel has more memory than there is.
+func (s *sharedLayout) tooMuch(k symbolID, end, limit uint64) {
+	const kind = "too-much-shared"
+	var notes []string
+	if s.explains(kind) {
+		notes = s.explainMemory(k)
+	}
+	s.fail(kind, &s.symbols[k], fmt.Sprintf("Entry function '%s' uses too much shared data (%#x bytes, %#x max)", s.symbols[k].name, end, limit), notes...)
 }
 
 // sharesMemory reports whether there are variables that kernels may have in

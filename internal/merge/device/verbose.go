@@ -35,6 +35,19 @@ func (l *linker) describe() error {
 	return nil
 }
 
+// describeFailed is the error of a program that cannot be linked. nvlink describes
+// that, too.
+func (l *linker) describeFailed() error {
+	if l.options.Verbose {
+		for _, pass := range []func() error{l.computeAttributes, l.describe} {
+			if err := pass(); err != nil {
+				return err
+			}
+		}
+	}
+	return l.messages
+}
+
 func (l *linker) describeKernel(k symbolID, registers uint32) error {
 	y, barriers, found := &l.symbols[k], uint16(0), false
 	l.sections[y.function.info].attributes.inFileOrder(func(x *attribute) {
