@@ -29,6 +29,7 @@ func TestReferences(t *testing.T) {
 			"commons value", "value commons", "commonlarge value", "value commonlarge", "commons valuelarge", "valuelarge commons", "commonlarge valuelarge value",
 			"novalue commons", "commons novalue", "commonlarge reads", "reads commonlarge", "commons weakvariable", "weakvariable commons", "commonlarge novalue", "novalue commonlarge",
 			"value constantreads", "constantreads value", "constantreads reads", "value constantlarge", "constantlarge value", "weakvariable constantlarge", "constantlarge commons",
+			"weakvariable valuelarge", "valuelarge weakvariable", "weakvariable value valuelarge", "weakvariable weaklarge", "weaklarge reads", "reads weaklarge",
 			"managed reads", "reads managed", "managed novalue", "value dynamic",
 		} {
 			p, built := program{names: strings.Fields(names)}, map[string]string{}

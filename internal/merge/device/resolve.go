@@ -46,7 +46,7 @@ func (l *linker) mergeFunctions(o *object) error {
 			o.became[i] = old
 			o.lost[y.Section] = true
 		case l.symbols[old].weak:
-			if l.options.Arch.Number >= 90 {
+			if l.mirrors() || l.options.Arch.Number >= 90 && l.hasRelocations(l.symbols[old].section) {
 				return unsupported(o.name, "how to replace the weak function '%s' of '%s'", y.Name, l.symbols[old].from)
 			}
 			if l.replaced++; l.replaced > maxReplaced {
@@ -61,6 +61,18 @@ func (l *linker) mergeFunctions(o *object) error {
 		}
 	}
 	return nil
+}
+
+// hasRelocations reports whether there are any in the code of a function. What
+// becomes of those in debug information when it is replaced is not known then, from
+// sm_90 on.
+func (l *linker) hasRelocations(text sectionID) bool {
+	for _, kind := range []string{".rel", ".rela"} {
+		if id, ok := l.byOwner[sectionKey{kind + l.sections[text].name, text}]; ok && len(l.sections[id].relocations) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // maxReplaced bounds the replaced functions, each of which costs a search.
@@ -85,20 +97,16 @@ func (l *linker) checkKind(o *object, y *elf64.Symbol, old symbolID) error {
 
 // checkSize compares the size of a variable with the first one that an input
 // specified; an array of unknown size has none.
-func (l *linker) checkSize(o *object, y *elf64.Symbol, old symbolID) error {
+func (l *linker) checkSize(o *object, y *elf64.Symbol, old symbolID) {
 	if old == noSymbol {
-		return nil
+		return
 	}
 	was := &l.symbols[old]
 	if was.size == 0 || y.Size == 0 || was.size == y.Size || l.commonMayDiffer(o, y, was) {
-		return nil
-	}
-	if y.Binding == elf64.Weak || was.weak {
-		return unsupported(o.name, "the weak variable '%s' of another size than in '%s'", y.Name, was.from)
+		return
 	}
 	notes := []string{fmt.Sprintf("the sizes are %d and %d bytes", was.size, y.Size)}
 	l.clash("size-mismatch", o, y.Name, notes, "Size doesn't match for '%s' in '%s', first specified in '%s'", y.Name, o.name, was.from)
-	return nil
 }
 
 // referToFunction gives the symbol for a function that is defined elsewhere.
@@ -196,9 +204,7 @@ func (l *linker) mergeVariables(o *object) error {
 		if err := l.checkKind(o, y, old); err != nil {
 			return err
 		}
-		if err := l.checkSize(o, y, old); err != nil {
-			return err
-		}
+		l.checkSize(o, y, old)
 		switch {
 		case y.Section == elf64.Undefined:
 			o.became[i] = l.referToVariable(o, y, old)
