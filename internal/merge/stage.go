@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -28,7 +27,7 @@ type job struct {
 	output   string
 	register string
 	files    []string
-	// warningsAsErrors: nvlink would fail after a warning, in words of its own.
+	// warningsAsErrors: a warning is an error.
 	warningsAsErrors bool
 }
 
@@ -159,9 +158,8 @@ func (j *job) run(open func(names []string) ([]named, error)) (device.Output, []
 	}
 	j.options.LeaveApart = leaveApart
 	out, err := device.Merge(inputs, j.options)
-	isWarning := func(m *message.Message) bool { return m.Severity == message.Warning }
-	if err == nil && j.warningsAsErrors && slices.ContainsFunc(out.Messages, isWarning) {
-		err = &device.Unsupported{What: "what nvlink says after a warning with -Werror"}
+	if err == nil && j.warningsAsErrors {
+		err = refuseWarnings(out.Messages)
 	}
 	if err != nil {
 		return device.Output{}, nil, err
@@ -178,6 +176,20 @@ func (j *job) run(open func(names []string) ([]named, error)) (device.Output, []
 func unreadable(name string, err error) error {
 	return &message.Message{Severity: message.Fatal, ID: "merge-input", Origin: message.Origin{File: name},
 		Text: fmt.Sprintf("could not read '%s'", name), Notes: []string{err.Error()}}
+}
+
+// refuseWarnings makes errors of warnings, which end the link then.
+func refuseWarnings(list message.List) error {
+	any := false
+	for _, m := range list {
+		if m.Severity == message.Warning && !m.Extra {
+			m.Severity, any = message.Error, true
+		}
+	}
+	if !any {
+		return nil
+	}
+	return list
 }
 
 // inputOf is a file as the merger sees it, and the ID of a host object.

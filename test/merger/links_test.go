@@ -3,6 +3,7 @@
 package merger
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -47,6 +48,24 @@ func TestLinks(t *testing.T) {
 						t.Error(difference)
 					}
 				})
+			}
+		}
+	}
+}
+
+// TestWarnings links a program of which nvlink cannot say how much stack it needs.
+func TestWarnings(t *testing.T) {
+	for _, tk := range kit.Toolkits(t) {
+		built := setting{tk, "sm_80"}.buildAll(t, []string{"r1_calls", "r2_def"})
+		for _, option := range []string{"-m64", "-Werror", "-w", "-suppress-stack-size-warning", "-g"} {
+			job := kit.NewJob(t, []string{built["r1_calls"], built["r2_def"]}, "-arch=sm_80", option,
+				filepath.Base(built["r1_calls"]), filepath.Base(built["r2_def"]), "-o", "linked")
+			got, err := kit.Warpld(t, "--warpld-cuda="+tk.Root+" --warpld-merge=own --warpld-exact-bytes").Run(job)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, difference := range kit.Differences(tk.Reference(t, job), got) {
+				t.Errorf("%s: %s", option, difference)
 			}
 		}
 	}

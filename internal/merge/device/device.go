@@ -137,7 +137,7 @@ const (
 )
 
 // architectures are those that the rules are for.
-var architectures = []int{75, 80, 86, 89, 90, 100, 103, 110, 120, 121}
+var architectures = []int{75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121}
 
 // Proven says whether so many outputs for an architecture were held against
 // nvlink's, all of them equal, that a link need not ask for this merger.

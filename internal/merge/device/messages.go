@@ -47,8 +47,11 @@ func (l *linker) unknownStackOf(k symbolID, first int32) {
 	m := &message.Message{Severity: message.Warning, ID: id, Symbol: y.name, Origin: message.Origin{File: y.origin},
 		Text: fmt.Sprintf("Stack size for entry function '%s' cannot be statically determined", y.name)}
 	if l.explains(id) {
-		m.Notes = []string{"the calls are " + l.recursion(k, first)}
-		m.Hint = "set the stack with cudaDeviceSetLimit(cudaLimitStackSize, ...); -suppress-stack-size-warning hides this"
+		chain := "the calls are " + l.recursion(k, first)
+		if !slices.ContainsFunc(l.messages, func(m *message.Message) bool { return slices.Contains(m.Notes, chain) }) {
+			m.Notes = []string{chain}
+			m.Hint = "set the stack with cudaDeviceSetLimit(cudaLimitStackSize, ...); -suppress-stack-size-warning hides this"
+		}
 	}
 	l.messages = append(l.messages, m)
 }

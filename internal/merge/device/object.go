@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/object/arch"
 	"github.com/warpld/warpld/internal/object/cubin"
 	"github.com/warpld/warpld/internal/object/elf64"
 )
@@ -126,11 +127,16 @@ func (o *object) checkHeader(options *Options) error {
 		return unsupported(o.name, "the flags %#x of the file", f.Flags)
 	case options.Arch.Number >= mercury && f.Arch.Number != options.Arch.Number:
 		return unsupported(o.name, "how to link code for %s to code for %s", f.Arch, options.Arch)
-	case f.Arch.Number > options.Arch.Number || f.Arch.Number/10 != options.Arch.Number/10 || f.Arch.Suffix != options.Arch.Suffix:
+	case f.Arch != options.Arch && (embedded(f.Arch) || embedded(options.Arch)),
+		f.Arch.Number > options.Arch.Number || f.Arch.Number/10 != options.Arch.Number/10 || f.Arch.Suffix != options.Arch.Suffix:
 		return unsupported(o.name, "how to link code for %s to code for %s", f.Arch, options.Arch)
 	}
 	return nil
 }
+
+// embedded reports whether an architecture is one of those whose code 13.0 links
+// with no other.
+func embedded(a arch.Arch) bool { return a.Number == 87 || a.Number == 88 }
 
 // flagsLow is the lowest byte of the flags of a file.
 func flagsLow(number int) uint32 {
