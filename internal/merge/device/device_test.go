@@ -368,6 +368,24 @@ func TestWhatRulesDontCoverIsNamed(t *testing.T) {
 	}
 }
 
+// TestManyDebugSections: the header of the file has a byte for the place of the note
+// that says what the file is for, which comes after debug information.
+func TestManyDebugSections(t *testing.T) {
+	for sections, want := range map[int]uint32{10: 4 + 10 + 1, 300: 0xff} {
+		c := code{functions: []fn{kernel("k")}}
+		for i := range sections {
+			c.extra = append(c.extra, objecttest.Section{Name: fmt.Sprintf(".nv_debug_ptx_txt.%d", i), Data: []byte("x")})
+		}
+		out, err := merge(plain, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := le.Uint32(out.Cubin[48:]) >> 24; got != want {
+			t.Errorf("%d sections: the note is section %d, want %d", sections, got, want)
+		}
+	}
+}
+
 func TestRuntimeOnDemand(t *testing.T) {
 	needs := code{functions: []fn{kernel("k", "rt"), {name: "rt", outside: true}}}
 	runtime := Input{Name: "libcudadevrt.a", Cubin: code{functions: []fn{{name: "rt"}}}.build(), Runtime: true}

@@ -145,7 +145,6 @@ func segmentOf(list []header, flags uint32) segment {
 func (w *writer) check() error {
 	const (
 		maxSections = 0xff00
-		maxArchNote = 0xff
 		proportion  = 16
 		smallFile   = 1 << 26
 	)
@@ -163,8 +162,6 @@ func (w *writer) check() error {
 	switch {
 	case len(w.headers) >= maxSections:
 		return unsupported("", "files of %d sections", len(w.headers))
-	case w.sections[w.archNote].index > maxArchNote:
-		return unsupported("", "files with %d sections of debug information", w.sections[w.archNote].index)
 	case w.size > smallFile+proportion*inputs:
 		return unsupported("", "a file of %d bytes made of %d", w.size, inputs)
 	}
@@ -209,7 +206,8 @@ func (w *writer) putHeader(b []byte) {
 	le.PutUint32(b[20:], 1)
 	le.PutUint64(b[32:], segments)
 	le.PutUint64(b[40:], w.table)
-	le.PutUint32(b[48:], w.sections[w.archNote].index<<24|uint32(w.options.Arch.Number)<<8|flagsLow(w.options.Arch.Number))
+	note := min(w.sections[w.archNote].index, 0xff) // with more sections before it, readers have to search
+	le.PutUint32(b[48:], note<<24|uint32(w.options.Arch.Number)<<8|flagsLow(w.options.Arch.Number))
 	le.PutUint16(b[52:], headerSize)
 	le.PutUint16(b[54:], segmentSize)
 	le.PutUint16(b[56:], uint16(len(w.segments)))
