@@ -22,7 +22,7 @@ func weakData(number int, rows []objecttest.Relocation, variables ...objecttest.
 	table, names := objecttest.Symbols(symbols...)
 	data := []byte(strings.Repeat(string(rune('a'+number)), 24))
 	return objecttest.ELF(objecttest.ELFFile{Machine: 190, ABIVersion: 8, Flags: 80<<8 | 4, Sections: []objecttest.Section{
-		{Name: ".text." + kernel, Flags: flagAlloc | flagExec, Data: make([]byte, 32)},
+		{Name: ".text." + kernel, Flags: flagAlloc | flagExec, Info: uint32(len(symbols)), Data: make([]byte, 32)},
 		{Name: ".nv.global.init", Type: uint32(typeInit), Flags: flagAlloc | flagWrite, Data: data},
 		{Name: ".rela.text." + kernel, Type: uint32(typeRela), Flags: flagOwned, Info: 1, Link: 6, EntSize: relaSize, Data: objecttest.Relocations(rows...)},
 		{Name: ".note.nv.cuinfo", Type: uint32(typeNote), Flags: 0x1000000, Data: noteRecord(1000, []byte{2, 0, 80, 0, 130, 0, 0, 0})},
