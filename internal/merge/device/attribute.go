@@ -22,13 +22,6 @@ const (
 	compatFeatures = 0x0b
 )
 
-// copied are the attributes that mean the same in the output as in the input.
-var copied = [256]bool{
-	0x04: true, 0x05: true, 0x17: true, 0x19: true, 0x1b: true, 0x1c: true, attrCallStack: true,
-	0x28: true, 0x29: true, 0x31: true, 0x34: true, 0x35: true, 0x36: true, 0x37: true, attrBarriers: true, 0x50: true,
-	0x3d: true, 0x3e: true, 0x41: true, 0x53: true, 0x55: true, 0x5f: true, 0x66: true, 0x6b: true, 0x6d: true, 0x4a: true, 0x5a: true,
-}
-
 // finalized are the attributes with which nvlink makes the instructions anew
 // from Mercury code: of groups of threads, and of branches through registers.
 var finalized = [256]bool{0x28: true, 0x29: true, 0x31: true, 0x34: true}
@@ -209,7 +202,7 @@ func (l *linker) resolveAttribute(o *object, x *attribute) (keep bool, err error
 		return true, l.resolveParamBank(o, x)
 	case x.form == formBytes && x.id == attrExternals:
 		return true, l.resolveExternals(o, x)
-	case !copied[x.id] || !attributeShapes[x.id].of(x):
+	case !copied[x.id].of(x):
 		return false, unsupported(o.name, "the attribute %#x of form %d and %d bytes", x.id, x.form, len(x.data))
 	}
 	return true, nil

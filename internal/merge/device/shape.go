@@ -114,7 +114,7 @@ func fits(y *elf64.Symbol, s *elf64.Section, index uint32) bool {
 		return y.Name == s.Name && y.Value == 0 && y.Size == 0 && y.Other == 0 && y.Binding == elf64.Local
 	case y.Type == elf64.Function:
 		return s.Name == ".text."+y.Name && y.Value == 0 && y.Size == s.Size && s.Info&indexBits == index
-	case y.Other == otherShared: // its value is its alignment
+	case y.Other == otherShared || y.Other == otherReserved: // its value is its alignment
 		return y.Value > 0 && y.Value <= maxAlign && y.Value&(y.Value-1) == 0
 	}
 	return y.Value <= s.Size && y.Size <= s.Size-y.Value
@@ -126,12 +126,13 @@ type rowShape struct {
 	bytes int // of form formBytes; 0: any number of words
 }
 
-// attributeShapes are those of attributes that are copied.
-var attributeShapes = map[byte]rowShape{
+// copied are the attributes that mean the same in the output as in the input. One that is
+// not here has form 0, which no row has.
+var copied = [256]rowShape{
 	0x04: {form: 1}, 0x05: {formBytes, 12}, 0x17: {formBytes, 12}, 0x19: {form: 3}, 0x1b: {form: 3}, 0x1c: {form: formBytes},
 	attrCallStack: {formBytes, 4}, 0x28: {form: formBytes}, 0x29: {form: formBytes}, 0x31: {form: formBytes}, 0x34: {form: formBytes},
 	0x35: {form: 1}, 0x36: {formBytes, 4}, 0x37: {formBytes, 4}, 0x4a: {form: 2}, attrBarriers: {form: 2}, 0x50: {form: 3}, 0x53: {form: 1},
-	0x3d: {formBytes, 12}, 0x3e: {form: 1}, 0x55: {form: formBytes}, 0x5a: {form: formBytes}, 0x5f: {form: 3}, 0x66: {formBytes, 4}, 0x6b: {form: 3}, 0x6d: {form: 2},
+	0x3d: {formBytes, 12}, 0x3e: {form: 1}, 0x41: {form: 1}, 0x55: {form: formBytes}, 0x5a: {form: formBytes}, 0x5f: {form: 3}, 0x66: {formBytes, 4}, 0x6b: {form: 3}, 0x6d: {form: 2},
 }
 
 // compatShapes are those of what code demands of the driver.
