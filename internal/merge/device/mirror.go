@@ -289,15 +289,19 @@ func (l *linker) mergeMirrorRows(o *object, s *elf64.Section, id sectionID) erro
 		return damage(o.name, "section %s is about nothing", twin.Name)
 	}
 	fields := newCapsuleRows(o, s, target)
-	for first := true; len(b) > 0; b, first = b[relaSize:], false {
+	for first := true; len(b) > 0; b = b[relaSize:] {
 		r := relocation{offset: le.Uint64(b), kind: relocationKind(le.Uint32(b[8:])), addend: int64(le.Uint64(b[16:]))}
-		if r.addend == 0 && !first {
-			l.nameSecondKind(id)
-		}
 		index := le.Uint32(b[12:])
 		if err := l.resolveMirrorRow(o, s, target, &r, index); err != nil {
 			return err
 		}
+		if l.leftOut(o, s, &r, index) {
+			continue
+		}
+		if r.addend == 0 && !first {
+			l.nameSecondKind(id)
+		}
+		first = false
 		if y := &o.symbols[index]; target.Type == typeCapsule && isConstantSymbol(y) {
 			found, known := fields.next(&r, index)
 			if !known {
@@ -306,9 +310,6 @@ func (l *linker) mergeMirrorRows(o *object, s *elf64.Section, id sectionID) erro
 			if !found {
 				continue
 			}
-		}
-		if o.inLoser(s.Info, r.offset) {
-			continue
 		}
 		r.offset += o.mirrored[s.Info]
 		m := l.sections[id].mirrorOf()

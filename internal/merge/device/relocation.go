@@ -144,7 +144,7 @@ func (l *linker) leftOut(o *object, s *elf64.Section, r *relocation, symbol uint
 	}
 	y := &o.symbols[symbol]
 	leftOut := r.lost || slices.Contains(o.losers[y.Section], y)
-	if leftOut && !inLoser {
+	if leftOut && !inLoser && r.kind < mirrorKindBase { // it is said once
 		l.warnOfNvlink("null-constant", fmt.Sprintf("nvlink leaves an address in the constants of '%s' null, because another input defines '%s' too", o.name, y.Name))
 	}
 	return leftOut
@@ -159,6 +159,9 @@ func (l *linker) nameSecondKind(id sectionID) {
 	}
 	s.second = true
 	name := ".rel" + s.name[len(".rela"):]
+	if l.mirrors() {
+		name = ".rel" + mirrorName(s.name)[len(".rela"):]
+	}
 	l.shstrtab.addSection(name, id)
 	l.strtab.addSection(name, id)
 }
