@@ -505,6 +505,8 @@ eq1 eq2 eq3 eq4
 at1 at2
 at2 at1
 eq1 at1 at2
+loop2 loop3
+loop3 loop2
 `
 
 // TestLowerTargets links code for lower targets of the family, and code that was

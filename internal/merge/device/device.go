@@ -250,7 +250,7 @@ func (l *linker) finish() ([]byte, error) {
 		return nil, l.describeFailed()
 	}
 	l.newRelAction()
-	for _, pass := range []func() error{l.packConstants, l.newLateBanks, l.decideRelocations, l.showShared, l.computeAttributes, l.describe} {
+	for _, pass := range []func() error{l.packConstants, l.checkStacks, l.newLateBanks, l.decideRelocations, l.showShared, l.computeAttributes, l.describe} {
 		if err := pass(); err != nil {
 			return nil, err
 		}

@@ -73,6 +73,7 @@ type mirror struct {
 	patches     []patch
 	attributes  attributeList
 	index       uint32
+	waits       bool // code waits for the stack pointer
 }
 
 func (l *linker) mirrors() bool { return l.options.Arch.Number >= mercury }
@@ -262,7 +263,39 @@ func (l *linker) mirrorText(o *object, s *elf64.Section, text *section) error {
 		return unsupported(o.name, "the function in '%s' without code for Mercury", s.Name)
 	}
 	data := o.bytes(twin)
-	text.mirror = &mirror{pieces: []piece{{data: data}}, size: uint64(len(data)), kind: typeCapsule, flags: flagMirror, align: capsuleAlign}
+	text.mirror = &mirror{pieces: []piece{{data: data}}, size: uint64(len(data)), kind: typeCapsule, flags: flagMirror, align: capsuleAlign,
+		waits: waitsForStack(o.bytes(s))}
+	return nil
+}
+
+// waitsForStack reports whether code loads its stack pointer in a way that it has to
+// wait for, by a load of R1 from constants with a barrier.
+func waitsForStack(code []byte) bool {
+	const (
+		loadStack = 0xff017b82 // LDC R1, c[][]
+		noBarrier = 7
+	)
+	for ; len(code) >= instruction; code = code[instruction:] {
+		if le.Uint32(code) == loadStack && le.Uint64(code[8:])>>46&noBarrier != noBarrier {
+			return true
+		}
+	}
+	return false
+}
+
+// checkStacks leaves kernels to nvlink that wait for a stack pointer that they don't
+// use: its finalizer finds that out, and gives all instructions other barriers.
+func (l *linker) checkStacks() error {
+	for i := range l.symbols {
+		y := &l.symbols[i]
+		if !l.mirrors() || y.function == nil || y.dead || !y.defined() {
+			continue
+		}
+		f := y.function
+		if m := l.sections[y.section].mirror; m != nil && m.waits && f.frame == 0 && len(f.calls)+len(f.indirect)+len(f.potential) == 0 {
+			return unsupported("", "what the finalizer makes of a function that waits for a stack that it does not use")
+		}
+	}
 	return nil
 }
 
