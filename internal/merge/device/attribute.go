@@ -13,6 +13,7 @@ const (
 	attrExternals  = 0x0f // undefined functions that are called
 	attrFrame      = 0x11 // stack frame of a function
 	attrMinStack   = 0x12 // stack that a kernel needs with all that it calls
+	attrMaxRegs    = 0x1b // the limit of a kernel's registers
 	attrCallStack  = 0x1e
 	attrMaxStack   = 0x23 // in relocatable code only
 	attrRegisters  = 0x2f
@@ -222,7 +223,11 @@ func (l *linker) resolveCount(o *object, x *attribute) (keep bool, err error) {
 	switch {
 	case f == nil:
 		return false, damage(o.name, "attribute %#x of the symbol '%s'", x.id, l.symbols[id].name)
-	case o.lostSymbol(index):
+	case !o.lostSymbol(index):
+	case x.id == attrRegisters && le.Uint32(x.data[4:]) < f.registers && !l.options.Mend && !l.options.WeakDataOnce && !l.options.Relocatable:
+		// nvlink takes the copy with fewer registers, and mixes what it knows of both.
+		return false, unsupported(o.name, "the weak function '%s', which needs fewer registers than in '%s'", l.symbols[id].name, l.symbols[id].origin)
+	default:
 		return false, nil
 	}
 	x.symbols, x.word = []symbolID{id}, le.Uint32(x.data[4:])

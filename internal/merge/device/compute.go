@@ -1,6 +1,9 @@
 package device
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // unknownStack is written where recursion makes the size unknowable.
 const unknownStack = 0xffffffff
@@ -45,7 +48,9 @@ func (l view) compute() error {
 	info := l.of(&l.sections[l.info])
 	info.rows = slices.DeleteFunc(info.rows, func(x attribute) bool { return len(x.symbols) == 1 && l.symbols[x.symbols[0]].dead })
 	kernels := l.reached.kernels
-	l.setRegisters(info)
+	if err := l.setRegisters(info); err != nil {
+		return err
+	}
 	for _, k := range kernels {
 		d := l.stacks[k]
 		if d.recursive {
@@ -99,16 +104,31 @@ func (l *linker) warnRecursion(k symbolID) {
 }
 
 // setRegisters makes the registers of a kernel the most of all it reaches.
-func (l view) setRegisters(info *attributeList) {
+func (l view) setRegisters(info *attributeList) error {
 	for i := range info.rows {
 		x := &info.rows[i]
 		if x.id != attrRegisters || x.form != formBytes {
 			continue
 		}
+		limit := l.maxRegisters(x.symbols[0])
 		for _, f := range l.reached.from[x.symbols[0]] {
+			if y := &l.symbols[f]; y.function.registers > limit {
+				return unsupported("", "'%s', which may have %d registers, but calls '%s', which needs %d", l.symbols[x.symbols[0]].name, limit, y.name, y.function.registers)
+			}
 			x.word = max(x.word, l.symbols[f].function.registers)
 		}
 	}
+	return nil
+}
+
+// maxRegisters is how many registers a function may have.
+func (l view) maxRegisters(id symbolID) uint32 {
+	if list := l.attributesOf(id); list != nil {
+		if row := list.find(attrMaxRegs); row != nil {
+			return uint32(row.value)
+		}
+	}
+	return math.MaxUint32
 }
 
 // externalsFirst reports whether the first row of externals came in before the

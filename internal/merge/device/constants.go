@@ -59,7 +59,7 @@ func (l *linker) moveConstant(id sectionID) {
 		}
 		out.size = alignUp(at+s.size, align)
 	}
-	if n := len(s.lost); n > 0 {
+	if n := len(s.lost); n > 0 && len(banks) > 0 {
 		l.lastLost = at + s.lost[n-1]
 	}
 	l.sections[id].moved, l.sections[id].removed = at, true

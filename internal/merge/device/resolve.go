@@ -264,6 +264,9 @@ func (l *linker) referToVariable(o *object, y *elf64.Symbol, old symbolID) symbo
 // defineVariable adds a variable. There is none when its section belongs to a
 // function that lost.
 func (l *linker) defineVariable(o *object, y *elf64.Symbol, old symbolID) (symbolID, error) {
+	if s := &o.file.Sections[y.Section]; s.Flags&flagOwned != 0 && o.lost[s.Info] {
+		return noSymbol, nil
+	}
 	at, err := l.placeSection(o, int(y.Section))
 	if err != nil || at.section == noSection {
 		return noSymbol, err

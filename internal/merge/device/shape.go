@@ -129,7 +129,7 @@ type rowShape struct {
 // copied are the attributes that mean the same in the output as in the input. One that is
 // not here has form 0, which no row has.
 var copied = [256]rowShape{
-	0x04: {form: 1}, 0x05: {formBytes, 12}, 0x17: {formBytes, 12}, 0x19: {form: 3}, 0x1b: {form: 3}, 0x1c: {form: formBytes},
+	0x04: {form: 1}, 0x05: {formBytes, 12}, 0x17: {formBytes, 12}, 0x19: {form: 3}, attrMaxRegs: {form: 3}, 0x1c: {form: formBytes},
 	attrCallStack: {formBytes, 4}, 0x28: {form: formBytes}, 0x29: {form: formBytes}, 0x31: {form: formBytes}, 0x34: {form: formBytes},
 	0x35: {form: 1}, 0x36: {formBytes, 4}, 0x37: {formBytes, 4}, 0x4a: {form: 2}, attrBarriers: {form: 2}, 0x50: {form: 3}, 0x53: {form: 1},
 	0x3d: {formBytes, 12}, 0x3e: {form: 1}, 0x41: {form: 1}, 0x55: {form: formBytes}, 0x5a: {form: formBytes}, 0x5f: {form: 3}, 0x66: {formBytes, 4}, 0x6b: {form: 3}, 0x6d: {form: 2},
