@@ -18,9 +18,9 @@ import (
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
-// tables is a file of which the variables are weak, as those of a header are, but for
+// weakTables is a file of which the variables are weak, as those of a header are, but for
 // two. NUMBER is that of the file.
-const tables = `
+const weakTables = `
 template <class T> __device__ T slots[1000];
 template <class T> __constant__ T factor = 3;
 inline __constant__ int table[10240] = {1, 2, 3};
@@ -43,7 +43,7 @@ func TestWeakDataOnce(t *testing.T) {
 		for i := range files {
 			name := fmt.Sprintf("tables%d", i)
 			p.names = append(p.names, name)
-			built[name] = s.compileText(t, name, bytes.ReplaceAll([]byte(tables), []byte("NUMBER"), fmt.Append(nil, i)))
+			built[name] = s.compileText(t, name, bytes.ReplaceAll([]byte(weakTables), []byte("NUMBER"), fmt.Append(nil, i)))
 		}
 		theirs := s.nvlink(t, p, built).Files["out"]
 		var unknown *device.Unsupported
