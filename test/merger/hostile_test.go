@@ -53,7 +53,7 @@ func TestHostile(t *testing.T) {
 			good, bad := read(t, built[all[r.IntN(len(all))]]), read(t, built[all[i%len(all)]])
 			inputs := []device.Input{{Name: "bad", Cubin: damage(r, bad)}, {Name: "good", Cubin: good}}
 			start := time.Now()
-			out, err := device.Merge(inputs, device.Options{Arch: target, Toolkit: release, Relocatable: i%3 == 2})
+			out, err := device.Merge(inputs, device.Options{Arch: target, Toolkit: release, Relocatable: i%3 == 2, Debug: i%4 == 1, Verbose: i%12 == 1})
 			switch took := time.Since(start); {
 			case took > 30*time.Second:
 				t.Errorf("mutation %d: the merge took %v", i, took)

@@ -27,7 +27,7 @@ func TestReferences(t *testing.T) {
 			"call weak runtime", "launched launches runtime",
 			"commons", "commons reads", "reads commons", "commonreads commons", "commons commonreads", "commons commonlarge", "commonlarge commons", "commonaligned commons", "commons commonaligned",
 			"commons value", "value commons", "commonlarge value", "value commonlarge", "commons valuelarge", "valuelarge commons", "commonlarge valuelarge value",
-			"novalue commons", "commons novalue", "commonlarge reads", "reads commonlarge", "commons weakvariable", "weakvariable commons", "commonlarge novalue", "novalue commonlarge",
+			"reads commons commonlarge", "novalue commons", "commons novalue", "commonlarge reads", "reads commonlarge", "commons weakvariable", "weakvariable commons", "commonlarge novalue", "novalue commonlarge",
 			"value constantreads", "constantreads value", "constantreads reads", "value constantlarge", "constantlarge value", "weakvariable constantlarge", "constantlarge commons",
 			"weakvariable valuelarge", "valuelarge weakvariable", "weakvariable value valuelarge", "weakvariable weaklarge", "weaklarge reads", "reads weaklarge",
 			"managed reads", "reads managed", "managed novalue", "value dynamic",

@@ -15,6 +15,7 @@ import (
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object/arch"
 	"github.com/warpld/warpld/internal/object/cubin"
+	"github.com/warpld/warpld/internal/object/elf64"
 	"github.com/warpld/warpld/internal/object/objecttest"
 )
 
@@ -42,6 +43,7 @@ type variable struct {
 	name    string
 	outside bool
 	size    uint64 // 0: 4
+	common  bool
 }
 
 const (
@@ -82,7 +84,9 @@ func (c code) build() []byte {
 	var data []byte
 	for _, v := range c.variables {
 		y := objecttest.Symbol{Name: v.name, Info: bindGlobal | byte(typeData), Other: otherGlobal, Size: max(v.size, 4)}
-		if !v.outside {
+		if v.common {
+			y.Section, y.Value = elf64.Common, 4
+		} else if !v.outside {
 			y.Section, y.Value = uint16(len(sections)+1), uint64(len(data))
 			data = append(data, append([]byte(v.name), make([]byte, max(v.size, 4))...)[:max(v.size, 4)]...)
 		}
@@ -256,6 +260,11 @@ func TestResolution(t *testing.T) {
 			"error: Multiple definition of 'v' in 'c.o', first defined in 'a.o'; fatal: merge_elf failed"},
 		{"size clash", []code{{variables: []variable{{name: "v", outside: true, size: 8}}}, {variables: []variable{{name: "v", outside: false, size: 12}}}},
 			"error: Size doesn't match for 'v' in 'b.o', first specified in 'a.o'; fatal: merge_elf failed"},
+		{"common", []code{{variables: []variable{{name: "v", outside: true}}}, {variables: []variable{{name: "v", common: true}}}, {variables: []variable{{name: "v", common: true, size: 8}}}}, ""},
+		{"common twice", []code{{variables: []variable{{name: "v", common: true}}}, {variables: []variable{{name: "v", common: true, size: 8}}}}, ""},
+		{"common with a value", []code{{variables: []variable{{name: "v", common: true}}}, {variables: []variable{{name: "v"}}}, {variables: []variable{{name: "v", common: true}}}}, ""},
+		{"common larger than a value", []code{{variables: []variable{{name: "v"}}}, {variables: []variable{{name: "v", common: true, size: 8}}}},
+			"error: Common symbol 'v' in file 'b.o' has larger size than initialization; fatal: merge_elf failed"},
 		{"newer input", []code{{toolkit: 134}}, "fatal: Input file 'a.o' newer than toolkit (134 vs 130)"},
 	}
 	for _, test := range tests {
@@ -530,13 +539,15 @@ func FuzzMerge(f *testing.F) {
 	x := objecttest.Symbol{Name: "x", Info: bindWeak | byte(typeData), Size: 24}
 	row := objecttest.Relocation{Kind: uint32(relocLow32), Symbol: 2}
 	f.Add(weakData(0, []objecttest.Relocation{row}, x), weakData(1, []objecttest.Relocation{row}, x))
+	f.Add(code{functions: []fn{kernel("k")}, variables: []variable{{name: "v", common: true}}}.build(), code{variables: []variable{{name: "v", common: true, size: 8}}}.build())
 	rich.mercury = true
 	f.Add(rich.build(), code{functions: []fn{{name: "f"}}, variables: []variable{{name: "w"}}, mercury: true}.build())
 	f.Fuzz(func(t *testing.T, a, b []byte) {
-		for _, number := range []int{80, 90, 100, -80} { // below zero: with -r
+		for _, number := range []int{80, 86, 90, 100, -80} { // below zero: with -r
 			options := plain
 			options.Arch.Number, options.Relocatable = max(number, -number), number < 0
 			options.WeakDataOnce = len(a)%2 == 0
+			options.Debug, options.Verbose = number == 86, number == 86
 			out, err := Merge([]Input{{Name: "a.o", Cubin: a}, {Name: "b.o", Cubin: b}}, options)
 			if err != nil {
 				continue
