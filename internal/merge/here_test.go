@@ -3,9 +3,13 @@ package merge
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/warpld/warpld/internal/action"
 	"github.com/warpld/warpld/internal/object/cubin"
@@ -48,6 +52,11 @@ func TestHere(t *testing.T) {
 	if r := run(own.Action(fault, []string{"-arch=sm_80"})); r.OK() || r.Signal != "a fault" {
 		t.Errorf("a fault gives %+v", r)
 	}
+	cut := part(nil)
+	cut[0].Code = func() ([]byte, error) { return cutFile(t), nil }
+	if r := run(own.Action(cut, []string{"-arch=sm_80"})); r.OK() || r.Signal == "" {
+		t.Errorf("an input that is cut while it is mapped gives %+v", r)
+	}
 	never := part(nil)
 	never[0].Code = func() ([]byte, error) { select {} }
 	late := own.Action(never, []string{"-arch=sm_80"})
@@ -60,4 +69,19 @@ func TestHere(t *testing.T) {
 	if _, err := runner.Run(cancelled, own.Action(never, []string{"-arch=sm_80"})); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled merge gives %v", err)
 	}
+}
+
+// cutFile maps a file and takes its contents away.
+func cutFile(t *testing.T) []byte {
+	f, err := os.Create(filepath.Join(t.TempDir(), "cut"))
+	if err != nil {
+		panic(err)
+	}
+	defer f.Close()
+	err = f.Truncate(1 << 20)
+	data, mapErr := unix.Mmap(int(f.Fd()), 0, 1<<20, unix.PROT_READ, unix.MAP_PRIVATE)
+	if err := errors.Join(err, mapErr, f.Truncate(0)); err != nil {
+		panic(err)
+	}
+	return data
 }
