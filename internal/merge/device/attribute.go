@@ -23,10 +23,6 @@ const (
 	compatFeatures = 0x0b
 )
 
-// finalized are the attributes with which nvlink makes the instructions anew
-// from Mercury code: of groups of threads, and of branches through registers.
-var finalized = [256]bool{0x28: true, 0x29: true, 0x31: true, 0x34: true}
-
 // formBytes is the form of an attribute that has as many bytes as its value
 // says; those of the other forms are the value itself.
 const formBytes = 4
@@ -195,8 +191,6 @@ func (l *linker) mergeRowsOf(o *object, s *elf64.Section, id sectionID) error {
 // what it says. A row that has no place in an executable is not kept.
 func (l *linker) resolveAttribute(o *object, x *attribute) (keep bool, err error) {
 	switch {
-	case l.mirrors() && finalized[x.id]:
-		return false, unsupported(o.name, "what the finalizer makes of a function with the attribute %#x", x.id)
 	case x.form == formBytes && (x.id == attrRegisters || x.id == attrFrame || x.id == attrMaxStack || x.id == attrMinStack):
 		return l.resolveCount(o, x)
 	case x.form == formBytes && x.id == attrParamBank:

@@ -65,9 +65,6 @@ func (l *linker) mergeRelocations(o *object) error {
 		if at.section == noSection {
 			continue
 		}
-		if l.mirrors() && isConstant(o.file.Sections[s.Info].Type) {
-			return unsupported(o.name, "addresses in '%s' for %s", o.file.Sections[s.Info].Name, l.options.Arch)
-		}
 		if err := l.mergeRows(o, s, at); err != nil {
 			return err
 		}
