@@ -242,6 +242,7 @@ var rules = []rule{
 	{"Lines of Mercury code come in the order of the symbols.", "lines.go", "\tslices.SortStableFunc(kept, less)\n", ""},
 	{"What sm_110 reserves starts after what all reserve.", "mirror.go", "size: systemShared + s.Size}", "size: s.Size}"},
 	{"The values of constants are in the file once.", "mirrorwrite.go", " || s.kind == typeConstant0+3 ||", " ||"},
+	{"Kernels are scheduled anew that wait for a stack they don't use.", "mirror.go", "waits: waitsForStack(o.bytes(s))}", "waits: false}"},
 }
 
 // mutate gives a file for -overlay, in which the merger does without a rule.

@@ -141,7 +141,7 @@ var architectures = []int{75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121}
 
 // Proven says whether so many outputs for an architecture were held against
 // nvlink's, all of them equal, that a link need not ask for this merger.
-func Proven(a arch.Arch) bool { return a.Number < mercury && a.Suffix == "" }
+func Proven(a arch.Arch) bool { return a.Suffix == "" }
 
 func (o *Options) supported() error {
 	switch {

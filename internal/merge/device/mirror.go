@@ -292,7 +292,7 @@ func (l *linker) checkStacks() error {
 			continue
 		}
 		f := y.function
-		if m := l.sections[y.section].mirror; m != nil && m.waits && f.frame == 0 && len(f.calls)+len(f.indirect)+len(f.potential) == 0 {
+		if m := l.sections[y.section].mirror; m != nil && m.waits && f.frame == 0 && len(f.calls)+len(f.indirect) == 0 {
 			return unsupported("", "what the finalizer makes of a function that waits for a stack that it does not use")
 		}
 	}
