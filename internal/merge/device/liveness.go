@@ -170,7 +170,17 @@ func isSystemCall(name string) bool {
 	case "vprintf", "malloc", "free", "__assertfail":
 		return true
 	}
-	return strings.HasPrefix(name, "__cuda_syscall")
+	return strings.HasPrefix(name, "__cuda_syscall") || runtimeCalls[name]
+}
+
+// runtimeCalls are what functions of libcudadevrt call in the driver by names that
+// don't say so.
+var runtimeCalls = map[string]bool{
+	"cnpCtxSynchronize": true, "cnpDeviceGetAttribute": true, "cnpEventCreate": true, "cnpEventDestroy": true, "cnpEventRecord": true,
+	"cnpFuncGetAttribute": true, "cnpGetCacheConfig": true, "cnpGetDevice": true, "cnpGetDeviceCount": true, "cnpGetLastError": true,
+	"cnpGetLimit": true, "cnpGetParameterBuffer": true, "cnpGetParameterBufferV2": true, "cnpGetSharedMemConfig": true,
+	"cnpLaunchDevice": true, "cnpLaunchDeviceV2": true, "cnpSetLastError": true, "cnpStreamCreate": true, "cnpStreamDestroy": true,
+	"cnpStreamWaitEvent": true,
 }
 
 // reportUndefined refuses variables without a definition, and functions that

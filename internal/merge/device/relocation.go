@@ -284,6 +284,8 @@ func (l *linker) decideInCode(target *section, r *relocation) (keep bool, err er
 func (l *linker) patchCode(target *section, r *relocation, y *symbol) error {
 	p := patch{offset: r.offset, kind: r.kind, addend: r.addend, rel: r.rel}
 	switch {
+	case y.name == bankSize && l.options.Debug:
+		return unsupported("", "which size of parameters the code in '%s' gets with -g", target.name)
 	case y.name == bankSize && target.flags&flagExec != 0 && !l.mirrors():
 		p.value = ^uint64(0)
 	case y.kind != typeData || target.flags&flagExec == 0:
