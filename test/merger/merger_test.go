@@ -30,7 +30,7 @@ import (
 )
 
 // archs are the targets of a run in CI. WARPLD_TEST_MERGER_ARCHS names others; the
-// whole list is sm_75,sm_80,sm_86,sm_89,sm_90,sm_100,sm_103,sm_110,sm_120,sm_121.
+// whole list is sm_75,sm_80,sm_86,sm_87,sm_88,sm_89,sm_90,sm_90a,sm_100,sm_103,sm_110,sm_120,sm_121.
 var archs = []string{"sm_80", "sm_90"}
 
 // mercury is the target with Mercury code that a run in CI has beside these, by
@@ -402,7 +402,7 @@ func TestRandomPrograms(t *testing.T) {
 func names(t *testing.T) []string {
 	list := slices.Sorted(maps.Keys(sources(t)))
 	for _, variant := range []string{"li", "g"} {
-		for _, name := range []string{"a", "b", "w1", "w2", "r1_calls", "r2_def", "r4_virt"} {
+		for _, name := range []string{"a", "b", "w1", "w2", "r1_calls", "r2_def", "r4_virt", "wk2", "wk4"} {
 			list = append(list, variant+"."+name)
 		}
 	}
@@ -507,6 +507,9 @@ at2 at1
 eq1 at1 at2
 loop2 loop3
 loop3 loop2
+li.wk4 li.wk2
+g.wk4 g.wk2
+g.wk2 g.wk4
 `
 
 // TestLowerTargets links code for lower targets of the family, and code that was

@@ -72,7 +72,7 @@ var rules = []rule{
 	{"Empty shared memory stays if it is aligned for dynamic memory.", "shared.go", "out.dropped = end == 0 && !(s.anyDynamic && out.align >= dynamicAlign)", "out.dropped = end == 0"},
 	{"Common variables align the memory of all kernels.", "shared.go", "out.align = max(out.align, s.commonSection().align)", "_ = out"},
 	{"Only those count that code refers to, since 13.4 without what was replaced.", "shared.go", "return s.referred[id] || s.options.Toolkit < toolkit134 && s.symbols[id].referred", "return true"},
-	{"Shared memory has a limit.", "shared.go", "if end > maxShared {", "if false {"},
+	{"Shared memory has a limit.", "shared.go", "; end > limit {", "; end > limit && false {"},
 
 	{"Constants of functions move in the reverse order.", "constants.go", "for _, id := range slices.Backward(moving) {", "for _, id := range moving {"},
 	{"They have one offset in all kernels.", "constants.go", "at, align = max(at, l.sections[bank].size), max", "at, align = l.sections[bank].size, max"},
@@ -230,6 +230,9 @@ var rules = []rule{
 	{"A common variable has the largest of its sizes.", "common.go", "was.size = max(was.size, y.Size)", "_ = was"},
 	{"Common variables get memory the newest first.", "common.go", "slices.Backward(l.commons)", "slices.All(l.commons)"},
 	{"A common variable must not be larger than its value.", "common.go", "\tif y.Size < was.size {\n", "\tif false {\n"},
+	{"Debug information of a weak function whose code had rows with an addend is lost when it is replaced.", "resolve.go", "\t\t\t\tl.loseDebug(id)\n", ""},
+	{"Since 13.4 a shared variable that no code refers to has no address.", "shared.go", "= s.counts(id), at", "= true, at"},
+	{"A kernel may have more shared memory for sm_90a.", "shared.go", "return maxSpecific", "return maxShared"},
 	{"A variable is in one kind of memory.", "resolve.go", "\tdefault:\n\t\tl.spaceClash(o, y, was)\n", ""},
 	{"An address that an input takes does not count if its definition lost.", "callgraph.go", "if group != groupTaken || !l.options.Mend {", "if group != groupTaken {"},
 	{"It does if a kernel of the input may call it.", "callgraph.go", "lost := o.takes[second]; lost {", "lost := o.takes[second]; false && lost {"},

@@ -141,7 +141,7 @@ var architectures = []int{75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121}
 
 // Proven says whether so many outputs for an architecture were held against
 // nvlink's, all of them equal, that a link need not ask for this merger.
-func Proven(a arch.Arch) bool { return a.Suffix == "" }
+func Proven(a arch.Arch) bool { return a.Number < mercury && (a.Suffix == "" || a == specific) }
 
 func (o *Options) supported() error {
 	switch {
@@ -159,8 +159,10 @@ func (o *Options) supported() error {
 	return nil
 }
 
-// specific reports whether the output is for one architecture only: sm_90a.
-func (o *Options) specific() bool { return o.Arch == arch.Arch{Number: 90, Suffix: "a"} }
+// specific is the one of them whose code runs on no other.
+var specific = arch.Arch{Number: 90, Suffix: "a"}
+
+func (o *Options) specific() bool { return o.Arch == specific }
 
 // mergeInputs brings the inputs in, in their order.
 func (l *linker) mergeInputs(inputs []Input) ([]bool, error) {

@@ -377,6 +377,16 @@ func TestWhatRulesDontCoverIsNamed(t *testing.T) {
 	}
 }
 
+// TestSharedLimit: the numbers are those that nvlink names in its message.
+func TestSharedLimit(t *testing.T) {
+	for name, want := range map[string]uint64{"sm_75": 48 << 10, "sm_89": 48 << 10, "sm_90": 48 << 10, "sm_90a": 227 << 10} {
+		target, _ := arch.Parse(name)
+		if got := (&Options{Arch: target}).sharedLimit(); got != want {
+			t.Errorf("%s: %d bytes, want %d", name, got, want)
+		}
+	}
+}
+
 // TestManyDebugSections: the header of the file has a byte for the place of the note
 // that says what the file is for, which comes after debug information.
 func TestManyDebugSections(t *testing.T) {

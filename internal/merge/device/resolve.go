@@ -46,7 +46,7 @@ func (l *linker) mergeFunctions(o *object) error {
 			o.became[i] = old
 			o.lost[y.Section] = true
 		case l.symbols[old].weak:
-			if l.mirrors() || l.options.Arch.Number >= 90 && l.hasRelocations(l.symbols[old].section) {
+			if l.mirrors() {
 				return unsupported(o.name, "how to replace the weak function '%s' of '%s'", y.Name, l.symbols[old].from)
 			}
 			if l.replaced++; l.replaced > maxReplaced {
@@ -61,18 +61,6 @@ func (l *linker) mergeFunctions(o *object) error {
 		}
 	}
 	return nil
-}
-
-// hasRelocations reports whether there are any in the code of a function. What
-// becomes of those in debug information when it is replaced is not known then, from
-// sm_90 on.
-func (l *linker) hasRelocations(text sectionID) bool {
-	for _, kind := range []string{".rel", ".rela"} {
-		if id, ok := l.byOwner[sectionKey{kind + l.sections[text].name, text}]; ok && len(l.sections[id].relocations) > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // maxReplaced bounds the replaced functions, each of which costs a search.
@@ -182,12 +170,31 @@ func (l *linker) replaceFunction(o *object, y *elf64.Symbol, id symbolID) {
 	f.binding = elf64.Global
 	l.sections[l.info].attributes.forget(id)
 	for _, kind := range []string{".rel", ".rela"} {
-		if id, ok := l.byOwner[sectionKey{kind + l.sections[f.section].name, f.section}]; ok {
-			l.sections[id].relocations = nil
+		if text, ok := l.byOwner[sectionKey{kind + l.sections[f.section].name, f.section}]; ok {
+			if l.sections[text].kind == typeRela {
+				l.loseDebug(id)
+			}
+			l.sections[text].relocations = nil
 		}
 	}
 	if f.function.info != noSection {
 		l.sections[f.function.info].attributes = attributeList{}
+	}
+}
+
+// loseDebug makes what debug information says of a function so far be about a
+// definition that was lost. nvlink does this for rows with an addend, and only if the
+// code of the lost definition had such rows.
+func (l *linker) loseDebug(id symbolID) {
+	for i := range l.sections {
+		s := &l.sections[i]
+		if s.kind != typeRela || !isDebug(l.sections[s.owner].name) {
+			continue
+		}
+		for j := range s.relocations {
+			r := &s.relocations[j]
+			r.lost = r.lost || r.symbol == id
+		}
 	}
 }
 

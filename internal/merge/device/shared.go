@@ -164,7 +164,7 @@ func (s *sharedLayout) placeColours() map[symbolID]uint64 {
 		end = at + size
 		for _, id := range c.variables {
 			y := &s.symbols[id]
-			y.placed, y.address = true, at
+			y.placed, y.address = s.counts(id), at
 			for k := range s.users[id] {
 				ends[k] = max(ends[k], at+y.size)
 			}
@@ -260,7 +260,7 @@ func (l *linker) showShared() error {
 	for _, id := range l.shared {
 		y := &l.symbols[id]
 		y.value = y.address
-		y.dead = l.options.Toolkit >= toolkit134 && y.defined() && !l.referred[id]
+		y.dead = y.defined() && !l.counts(id)
 		if !y.defined() {
 			y.section = l.byOwner[sectionKey{commonName, noSection}]
 		}
@@ -295,13 +295,17 @@ func (s *sharedLayout) finishKernel(k symbolID) {
 	if out.size == 0 {
 		s.symbols[out.symbol].dead = true
 	}
-	limit := uint64(maxShared)
-	if s.options.specific() {
-		limit = maxSpecific
-	}
-	if end > limit {
+	if limit := s.options.sharedLimit(); end > limit {
 		s.tooMuch(k, end, limit)
 	}
+}
+
+// sharedLimit is how much memory a kernel may have.
+func (o *Options) sharedLimit() uint64 {
+	if o.specific() {
+		return maxSpecific
+	}
+	return maxShared
 }
 
 // tooMuch notes that a kernel has more memory than there is.
@@ -312,6 +316,13 @@ func (s *sharedLayout) tooMuch(k symbolID, end, limit uint64) {
 		notes = s.explainMemory(k)
 	}
 	s.fail(kind, &s.symbols[k], fmt.Sprintf("Entry function '%s' uses too much shared data (%#x bytes, %#x max)", s.symbols[k].name, end, limit), notes...)
+}
+
+// counts reports whether a variable is there for others to see. Since 13.4 those
+// don't count that no code refers to, be it live or not: they are of a weak
+// function that was replaced.
+func (l *linker) counts(id symbolID) bool {
+	return l.options.Toolkit < toolkit134 || l.referred[id]
 }
 
 // sharesMemory reports whether there are variables that kernels may have in

@@ -1,5 +1,5 @@
-extern __shared__ int unused[];
+extern __shared__ int dyn13[];
 extern "C" {
-__device__ __noinline__ int fdyn(int x) { unused[x] = x; __syncthreads(); return unused[x + 1]; }
+__device__ __noinline__ int fdyn(int x) { dyn13[x] = x; __syncthreads(); return dyn13[x + 1]; }
 __global__ void kdyn(int *p) { p[0] = p[1]; }
 }
