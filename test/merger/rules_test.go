@@ -72,7 +72,7 @@ var rules = []rule{
 	{"Empty shared memory stays if it is aligned for dynamic memory.", "shared.go", "out.dropped = end == 0 && !(s.anyDynamic && out.align >= dynamicAlign)", "out.dropped = end == 0"},
 	{"Common variables align the memory of all kernels.", "shared.go", "out.align = max(out.align, s.commonSection().align)", "_ = out"},
 	{"Only those count that code refers to, since 13.4 without what was replaced.", "shared.go", "return s.referred[id] || s.options.Toolkit < toolkit134 && s.symbols[id].referred", "return true"},
-	{"Shared memory has a limit.", "shared.go", "; end > limit {", "; end > limit && false {"},
+	{"Shared memory has a limit.", "shared.go", "limit := s.options.sharedLimit(); end > limit {", "limit := s.options.sharedLimit(); end > limit && false {"},
 
 	{"Constants of functions move in the reverse order.", "constants.go", "for _, id := range slices.Backward(moving) {", "for _, id := range moving {"},
 	{"They have one offset in all kernels.", "constants.go", "at, align = max(at, l.sections[bank].size), max", "at, align = l.sections[bank].size, max"},

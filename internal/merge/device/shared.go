@@ -56,6 +56,9 @@ func (l *linker) layOutShared() error {
 		return unsupported("", "%d shared variables that kernels have in common", len(s.colours))
 	}
 	end := s.placeColours()
+	if s.options.Debug && s.end > s.options.sharedLimit() {
+		return unsupported("", "what nvlink says of common shared memory of %d bytes with -g", s.end) // it takes it for a kernel's
+	}
 	if s.options.Toolkit >= toolkit134 {
 		s.alignCommon()
 	}
