@@ -206,6 +206,10 @@ func (o *object) readMirrorSymbols() error {
 			return unsupported(o.name, "a table '%s' with other symbols", mirrorSymbols)
 		}
 		o.mirrorSizes[i] = le.Uint64(row[16:])
+		if y := &o.symbols[i]; row[4] != byte(y.Binding)<<4|byte(y.Type) || row[5] != y.Other ||
+			y.Type != elf64.Object && le.Uint64(row[8:]) != y.Value || y.Type != elf64.Function && o.mirrorSizes[i] != y.Size {
+			return unsupported(o.name, "a symbol '%s' that is another one in '%s'", y.Name, mirrorSymbols)
+		}
 	}
 	return nil
 }
@@ -360,6 +364,9 @@ func (l *linker) resolveMirrorRow(o *object, s, target *elf64.Section, r *reloca
 	if target.Type != typeCapsule && (r.offset > target.Size || target.Size-r.offset < 8) {
 		return damage(o.name, "section %s: a relocation at %#x of %#x", target.Name, r.offset, target.Size)
 	}
+	if r.offset%4 != 0 && (target.Type == typeCapsule || !isDebug(o.file.Sections[s.Info].Name) || o.file.Sections[s.Info].Name == ".debug_frame") {
+		return unsupported(o.name, "a relocation in '%s' at %#x", target.Name, r.offset)
+	}
 	if r.kind == capsuleField {
 		return unsupported(o.name, "the relocation %#x of Mercury code", uint32(r.kind))
 	}
@@ -461,6 +468,9 @@ func (l *linker) mergeLateBank(o *object, s *elf64.Section) error {
 	text := o.placed[s.Info]
 	if !text.done {
 		return unsupported(o.name, "the section '%s', which belongs to no function", s.Name)
+	}
+	if slices.Max(append(o.bytes(s), 0)) != 0 {
+		return unsupported(o.name, "parameters in '%s' that have a value", s.Name)
 	}
 	l.lateBanks = append(l.lateBanks, lateBank{text.section, *s, o.bytes(s)})
 	return nil

@@ -81,8 +81,11 @@ func readObject(in *Input, options *Options) (*object, error) {
 	if err != nil {
 		return nil, damaged(in.Name, err)
 	}
-	if !f.Relocatable() {
+	if f.Type == elf64.Executable {
 		return nil, nil
+	}
+	if !f.Relocatable() {
+		return nil, unsupported(in.Name, "files of type %d", f.Type)
 	}
 	o := &object{name: in.Name, file: f, data: data}
 	for _, check := range []func(*Options) error{o.checkHeader, o.checkSections, o.readSymbols, o.checkSymbols, o.checkShape, o.readMirror} {
@@ -294,7 +297,7 @@ func knownSymbol(y *elf64.Symbol, s *elf64.Section) bool {
 	case elf64.Function:
 		return y.Other&^otherKernel == 0 && (undefined && y.Binding != elf64.Local || isText(s))
 	case elf64.Object:
-		return undefined && (y.Binding == elf64.Weak && isReservedName(y.Name) || y.Binding == elf64.Local && y.Name == bankSize)
+		return undefined && (y.Binding == elf64.Weak && isReservedSymbol(y) || y.Binding == elf64.Local && y.Name == bankSize)
 	case typeData:
 		return y.Binding != elf64.Local && undefined && knownVariable(y.Other) || !undefined && holdsVariable(s, y.Other)
 	}
@@ -329,6 +332,24 @@ func isPlaceholder(y *elf64.Symbol) bool {
 // bankSize is a symbol by which code asks for the size of constant bank 0. It is
 // local, defined nowhere, and -1.
 const bankSize = ".nv.ptx.const0.size"
+
+// isReservedSymbol reports whether a symbol is one of those that isReservedName knows, with
+// the value that all of them have.
+func isReservedSymbol(y *elf64.Symbol) bool {
+	const (
+		offset = 64   // from sm_100 on, also of memory at 0
+		cap    = 1024 // all that is reserved
+	)
+	switch y.Value {
+	case 0:
+		return isReservedName(y.Name)
+	case offset:
+		return y.Name == ".nv.reservedSmem.offset0"
+	case cap:
+		return y.Name == ".nv.reservedSmem.cap"
+	}
+	return false
+}
 
 // isReservedName reports whether a name is one of those that the tools
 // reserve, and refer to without a definition.

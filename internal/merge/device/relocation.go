@@ -175,6 +175,9 @@ func (l *linker) resolveRow(o *object, s *elf64.Section, r *relocation, index ui
 	if occupiesOnly(target.Type) || r.offset > target.Size || target.Size-r.offset < width {
 		return damage(o.name, "section %s: a relocation at %#x of %#x", s.Name, r.offset, target.Size)
 	}
+	if !isAligned(r.offset, target) {
+		return unsupported(o.name, "a relocation in '%s' at %#x", target.Name, r.offset)
+	}
 	return l.resolveSymbol(o, s, r, index)
 }
 

@@ -77,7 +77,13 @@ func (o *object) isNamedAfterOwner(s *elf64.Section) bool {
 		return owner == ".nv.compat"
 	}
 	function, isText := strings.CutPrefix(owner, ".text.")
-	return isText && strings.HasSuffix(s.Name, "."+function) && len(s.Name) == len(ownedPrefix(s.Type))+len(function)
+	return isText && (s.Type != typeShared && s.Type != typeConstant0 || o.isKernel(s.Info)) && strings.HasSuffix(s.Name, "."+function) && len(s.Name) == len(ownedPrefix(s.Type))+len(function)
+}
+
+// isKernel reports whether a section of code is that of a kernel.
+func (o *object) isKernel(text uint32) bool {
+	index := o.file.Sections[text].Info & symbolBits
+	return uint64(index) < uint64(len(o.symbols)) && o.symbols[index].Other&otherKernel != 0
 }
 
 // ownedPrefix is how the names of sections of functions begin.
@@ -106,42 +112,62 @@ func (o *object) checkSymbolShapes() error {
 	return nil
 }
 
+// symbolBits are those of sh_info of code that are the symbol; the rest counts registers.
+const symbolBits = 0xffffff
+
 // fits reports whether a symbol and its section say the same.
 func fits(y *elf64.Symbol, s *elf64.Section, index uint32) bool {
-	const indexBits = 0xffffff // the rest counts registers
 	switch {
 	case y.Type == elf64.SectionSymbol:
 		return y.Name == s.Name && y.Value == 0 && y.Size == 0 && y.Other == 0 && y.Binding == elf64.Local
 	case y.Type == elf64.Function:
-		return s.Name == ".text."+y.Name && y.Value == 0 && y.Size == s.Size && s.Info&indexBits == index
+		return s.Name == ".text."+y.Name && y.Value == 0 && y.Size == s.Size && s.Info&symbolBits == index
 	case y.Other == otherShared || y.Other == otherReserved: // its value is its alignment
 		return y.Value > 0 && y.Value <= maxAlign && y.Value&(y.Value-1) == 0
 	}
 	return y.Value <= s.Size && y.Size <= s.Size-y.Value
 }
 
-// A rowShape is what the row of an attribute looks like.
+// isAligned reports whether something that a relocation may be about is at an offset:
+// an instruction, an address in data, anything in debug information other than frames.
+func isAligned(offset uint64, target *elf64.Section) bool {
+	switch {
+	case isText(target):
+		return offset%instruction == 0
+	case isDebug(target.Name) && target.Name != ".debug_frame":
+		return true
+	}
+	return offset%4 == 0
+}
+
+// A rowShape is what the row of an attribute looks like. That of an unknown one is
+// empty, and like no row.
 type rowShape struct {
 	form  byte
-	bytes int // of form formBytes; 0: any number of words
+	bytes int  // of form formBytes; 0: any number of words
+	zero  bool // the value, or the first word
 }
 
-// copied are the attributes that mean the same in the output as in the input. One that is
-// not here has form 0, which no row has.
-var copied = [256]rowShape{
-	0x04: {form: 1}, 0x05: {formBytes, 12}, 0x17: {formBytes, 12}, 0x19: {form: 3}, attrMaxRegs: {form: 3}, 0x1c: {form: formBytes},
-	attrCallStack: {formBytes, 4}, 0x28: {form: formBytes}, 0x29: {form: formBytes}, 0x31: {form: formBytes}, 0x34: {form: formBytes},
-	0x35: {form: 1}, 0x36: {formBytes, 4}, 0x37: {formBytes, 4}, 0x4a: {form: 2}, attrBarriers: {form: 2}, 0x50: {form: 3}, 0x53: {form: 1},
-	0x3d: {formBytes, 12}, 0x3e: {form: 1}, 0x41: {form: 1}, 0x55: {form: formBytes}, 0x5a: {form: formBytes}, 0x5f: {form: 3}, 0x66: {formBytes, 4}, 0x6b: {form: 3}, 0x6d: {form: 2},
+// copied are the attributes that mean the same in the output as in the input.
+var copied = map[byte]rowShape{
+	0x04: {form: 1, zero: true}, 0x05: {form: formBytes, bytes: 12}, 0x17: {form: formBytes, bytes: 12, zero: true}, 0x19: {form: 3}, attrMaxRegs: {form: 3},
+	0x1c: {form: formBytes}, attrCallStack: {form: formBytes, bytes: 4}, 0x28: {form: formBytes}, 0x29: {form: formBytes}, 0x31: {form: formBytes},
+	0x34: {form: formBytes}, 0x35: {form: 1, zero: true}, 0x36: {form: formBytes, bytes: 4}, 0x37: {form: formBytes, bytes: 4},
+	0x3d: {form: formBytes, bytes: 12}, 0x3e: {form: 1, zero: true}, 0x41: {form: 1, zero: true}, 0x4a: {form: 2, zero: true}, attrBarriers: {form: 2}, 0x50: {form: 3, zero: true},
+	0x53: {form: 1, zero: true}, 0x55: {form: formBytes}, 0x5a: {form: formBytes}, 0x5f: {form: 3}, 0x66: {form: formBytes, bytes: 4}, 0x6b: {form: 3},
+	0x6d: {form: 2, zero: true},
 }
 
-// compatShapes are those of what code demands of the driver.
+// compatShapes are those of the rows that say what code demands of the driver.
 var compatShapes = map[byte]rowShape{
 	compatVersion: {form: 2}, 0x03: {form: 2}, 0x05: {form: 2}, 0x06: {form: 2}, 0x07: {form: 3}, compatSpecific: {form: 2},
-	compatFeatures: {formBytes, 8}, 0x0c: {form: 2}, 0x0d: {form: 3}, 0x0e: {form: 3},
+	compatFeatures: {form: formBytes, bytes: 8}, 0x0c: {form: 2}, 0x0d: {form: 3}, 0x0e: {form: 3},
 }
 
 // of reports whether a row looks so.
 func (r rowShape) of(x *attribute) bool {
-	return x.form == r.form && (r.form != formBytes || len(x.data) == r.bytes || r.bytes == 0 && len(x.data)%4 == 0)
+	if r.form != formBytes {
+		return x.form == r.form && (x.value == 0 || !r.zero)
+	}
+	return x.form == formBytes && (len(x.data) == r.bytes || r.bytes == 0 && len(x.data)%4 == 0) && (!r.zero || le.Uint32(x.data) == 0)
 }
