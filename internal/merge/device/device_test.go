@@ -106,7 +106,7 @@ func (c code) build() []byte {
 	flags := uint32(80<<8 | 4)
 	if c.mercury {
 		flags = 100<<8 | 2
-		sections = append(sections, mirrorSections(c.functions, rows)...)
+		sections = append(sections, mirrorSections(c.functions, rows, info)...)
 	}
 	sections = append(sections,
 		objecttest.Section{Name: ".strtab", Type: uint32(typeStrtab), Data: names},
@@ -115,10 +115,10 @@ func (c code) build() []byte {
 }
 
 // mirrorSections are the second program.
-func mirrorSections(functions []fn, symbols []byte) []objecttest.Section {
+func mirrorSections(functions []fn, symbols, info []byte) []objecttest.Section {
 	list := []objecttest.Section{
 		{Name: mirrorSymbols, Type: uint32(typeMirrorSymtab), Flags: flagMirror, EntSize: symbolSize, Data: symbols},
-		{Name: mirrorPrefix + ".nv.info", Type: uint32(typeMirrorInfo), Flags: flagMirror, Data: []byte{3, 0x5f, 1, 1}},
+		{Name: mirrorPrefix + ".nv.info", Type: uint32(typeMirrorInfo), Flags: flagMirror, Data: info},
 	}
 	for _, f := range functions {
 		if !f.outside {

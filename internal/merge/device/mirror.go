@@ -169,7 +169,53 @@ func (o *object) readMirror(options *Options) error {
 	if err := o.readMirrorSymbols(); err != nil {
 		return err
 	}
+	if err := o.checkMirrorAttributes(); err != nil {
+		return err
+	}
 	return o.checkMirrorCalls()
+}
+
+// Attributes that only one of the programs has, and those that are about places in
+// instructions, which differ.
+var (
+	attributesOfFirst  = map[byte]bool{attrParamBank: true, 0x19: true, 0x36: true, 0x6b: true, 0x6d: true}
+	attributesOfSecond = map[byte]bool{0x5a: true}
+	attributesOfPlaces = map[byte]bool{0x1c: true, 0x28: true, 0x29: true, 0x31: true, 0x34: true, 0x55: true}
+)
+
+// checkMirrorAttributes sees to it that all other attributes of the second program are
+// those of the first one.
+func (o *object) checkMirrorAttributes() error {
+	for i := range o.file.Sections {
+		s := &o.file.Sections[i]
+		twin := o.twin(s.Name)
+		if s.Type != typeInfo || twin == nil {
+			continue
+		}
+		first, err := o.comparedRows(s, attributesOfFirst)
+		if err != nil {
+			return err
+		}
+		second, err := o.comparedRows(twin, attributesOfSecond)
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(first, second) {
+			return unsupported(o.name, "a section '%s' that is not the same as '%s'", twin.Name, s.Name)
+		}
+	}
+	return nil
+}
+
+// comparedRows are the rows of a section that its twin has too.
+func (o *object) comparedRows(s *elf64.Section, own map[byte]bool) (rows []byte, err error) {
+	err = o.parseAttributes(s, func(x attribute) error {
+		if !own[x.id] && !attributesOfPlaces[x.id] {
+			rows = append(le.AppendUint16(append(rows, x.form, x.id), x.value), x.data...)
+		}
+		return nil
+	})
+	return rows, err
 }
 
 // checkMirrorCalls sees to it that the call graph of the second program is that of

@@ -342,11 +342,11 @@ func isReservedSymbol(y *elf64.Symbol) bool {
 	)
 	switch y.Value {
 	case 0:
-		return isReservedName(y.Name)
+		return y.Other == 0 && isReservedName(y.Name)
 	case offset:
-		return y.Name == ".nv.reservedSmem.offset0"
+		return y.Other == 0 && y.Name == ".nv.reservedSmem.offset0"
 	case cap:
-		return y.Name == ".nv.reservedSmem.cap"
+		return y.Other == 0 && y.Name == ".nv.reservedSmem.cap"
 	}
 	return false
 }

@@ -1,6 +1,8 @@
 package device
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/warpld/warpld/internal/object/elf64"
@@ -33,11 +35,37 @@ func (o *object) checkShape(*Options) error {
 			return unsupported(o.name, "two sections '%s'", s.Name)
 		}
 		known[key] = true
+		if s.Type == typeInfo && s.Flags&flagOwned != 0 && s.Size == 0 {
+			return unsupported(o.name, "a section '%s' without attributes", s.Name)
+		}
 		if s.Addr != 0 || s.EntSize != rowSize(s.Type) || !o.isNamedAfterOwner(s) {
 			return unsupported(o.name, "the section '%s' in rows of %d bytes, for section or symbol %d", s.Name, s.EntSize, s.Info)
 		}
 	}
+	if name := o.overlapping(); name != "" {
+		return unsupported(o.name, "the section '%s', which has bytes of others", name)
+	}
 	return o.checkSymbolShapes()
+}
+
+// overlapping names a section that has bytes of another one, or of the header. Those of
+// Mercury code may have the bytes of what they mirror.
+func (o *object) overlapping() string {
+	var list []*elf64.Section
+	for i := range o.file.Sections {
+		if s := &o.file.Sections[i]; s.Size > 0 && s.Flags&flagMirror == 0 && s.Type != typeNull && !occupiesOnly(s.Type) {
+			list = append(list, s)
+		}
+	}
+	slices.SortFunc(list, func(a, b *elf64.Section) int { return cmp.Compare(a.Offset, b.Offset) })
+	end := uint64(headerSize)
+	for _, s := range list {
+		if s.Offset < end {
+			return s.Name
+		}
+		end = s.Offset + s.Size // in the file: checkSections has seen to that
+	}
+	return ""
 }
 
 // hasProgram reports whether the header of the file is that of an executable.
