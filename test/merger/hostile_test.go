@@ -209,11 +209,11 @@ func fit(t *testing.T, a, b string) bool {
 }
 
 // sameCode reports whether the instructions and the Mercury code of a file are as they
-// were.
+// were, and the attributes that have a part of it.
 func sameCode(f *cubin.File, before, after []byte) bool {
 	for i := range f.Sections {
 		s := &f.Sections[i]
-		if !strings.HasPrefix(s.Name, ".text.") && !strings.HasPrefix(s.Name, ".nv.capmerc.") {
+		if !strings.HasPrefix(s.Name, ".text.") && !strings.HasPrefix(s.Name, ".nv.capmerc.") && !strings.HasPrefix(s.Name, ".nv.merc.nv.info.") {
 			continue
 		}
 		if end := s.Offset + s.Size; end > uint64(len(after)) || !bytes.Equal(before[s.Offset:end], after[s.Offset:end]) {

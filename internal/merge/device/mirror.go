@@ -585,6 +585,9 @@ func (l *linker) rewriteFrames() error {
 	if rows, ok := l.byOwner[sectionKey{".rela.debug_frame", id}]; ok {
 		list := l.sections[rows].relocations
 		for i := range list {
+			if list[i].addend != 0 {
+				return unsupported("", "a .debug_frame of code that starts within '%s'", l.symbols[list[i].symbol].name)
+			}
 			at[list[i].offset] = &list[i]
 		}
 	}
