@@ -3,6 +3,7 @@
 package merger
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -13,7 +14,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 )
 
 // A rule is one of nvlink's that the merger follows, and what to change in its source
@@ -276,11 +277,11 @@ func (r *rule) mutate(t *testing.T) string {
 // mutantVariable marks a run of the tests with a mutant of the merger.
 const mutantVariable = "WARPLD_TEST_MERGER_MUTANT"
 
-// suites are what a mutant is held against: a package and its tests.
-var suites = [][2]string{
-	{".", "^(TestPrograms|TestLowerTargets|TestReferences|TestEdited|TestRemoval|TestRelink)$"},
-	{"../../internal/merge/device", "^Test"},
-}
+// suites are the packages whose tests a mutant is held against, the quick one first.
+var suites = []string{"../../internal/merge/device", "."}
+
+// tooSlow are the tests that a mutant is not held against.
+const tooSlow = "^(TestMutatedInputs|TestRules|TestRulesPage|TestHostile|TestGenerated|TestRandomPrograms|TestLinks)$"
 
 var failedTest = regexp.MustCompile(`(?m)^ *--- FAIL: (\S+)`)
 
@@ -300,12 +301,12 @@ func (r *rule) caught(t *testing.T) string {
 	overlay := r.mutate(t)
 	for _, suite := range suites {
 		binary := filepath.Join(t.TempDir(), "mutant")
-		build := exec.Command("go", "test", "-c", "-vet=off", "-tags=realtools", "-overlay="+overlay, "-o", binary, suite[0])
+		build := exec.Command("go", "test", "-c", "-vet=off", "-tags=realtools", "-overlay="+overlay, "-o", binary, suite)
 		if out, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("without %q: %v\n%s", r.text, err, out)
 		}
-		run := exec.Command(binary, "-test.failfast", "-test.timeout=5m", "-test.run="+suite[1], "-test.skip=^TestMutatedInputs$")
-		run.Dir = suite[0]
+		run := exec.Command(binary, "-test.failfast", "-test.timeout=5m", "-test.skip="+tooSlow)
+		run.Dir = suite
 		run.Env = append(os.Environ(), mutantVariable+"=1", "WARPLD_TEST_MERGER_ARCHS="+r.targets(), "WARPLD_TEST_MERGER_RANDOM=20")
 		if out, err := run.CombinedOutput(); err != nil {
 			names := failedTest.FindAllStringSubmatch(string(out), -1)
@@ -320,7 +321,7 @@ func (r *rule) caught(t *testing.T) string {
 
 // rulesPerRun is how many rules a run in CI takes away; WARPLD_TEST_MERGER_RULES=all
 // takes away each of them, and WARPLD_UPDATE_DOCS=1 does and writes down what caught it.
-const rulesPerRun = 6
+const rulesPerRun = 12
 
 // TestRules takes away one rule at a time: a test must fail.
 func TestRules(t *testing.T) {
@@ -351,7 +352,7 @@ func TestRules(t *testing.T) {
 				t.Logf("without %q: %s", r.text, by)
 				mu.Lock()
 				defer mu.Unlock()
-				caught[r.text] = by
+				caught[r.text] = "`" + by + "`"
 			})
 		}
 	})
@@ -360,13 +361,16 @@ func TestRules(t *testing.T) {
 	}
 }
 
+// notYet is what the page says of a rule that is newer than the last run of all.
+const notYet = "not taken away yet"
+
 // rulesPage lists the rules and what caught each.
 const rulesPage = "../../docs/merger-rules.md"
 
 const rulesHead = `# Rules of the merger
 
 What our merger has learnt of nvlink, in the order of ` + "`test/merger/rules_test.go`" + `, which has for each the change of the source that takes it away. TestRules
-makes that change and runs the tests of ` + "`test/merger`" + ` against nvlink's answers, then those of the package; one of them must fail. The last column names the
+makes that change and runs the tests of the package, then those of ` + "`test/merger`" + ` against nvlink's answers; one of them must fail. The last column names the
 first that did, when all rules were taken away one after the other. Written by ` + "`WARPLD_UPDATE_DOCS=1 go test -tags realtools ./test/merger -run TestRules`" + `.
 
 | rule | where | caught by |
@@ -379,7 +383,7 @@ func readRulesPage(t *testing.T) map[string]string {
 	caught := map[string]string{}
 	for _, line := range strings.Split(string(read(t, rulesPage)), "\n") {
 		if cells := strings.Split(strings.Trim(line, "| "), " | "); len(cells) == 3 {
-			caught[cells[0]] = strings.Trim(cells[2], "`")
+			caught[cells[0]] = strings.TrimSpace(cells[2])
 		}
 	}
 	return caught
@@ -396,20 +400,14 @@ func rulesText(caught map[string]string) string {
 	var b strings.Builder
 	b.WriteString(rulesHead)
 	for _, r := range rules {
-		fmt.Fprintf(&b, "| %s | `%s` | `%s` |\n", r.text, r.file, caught[r.text])
+		fmt.Fprintf(&b, "| %s | `%s` | %s |\n", r.text, r.file, cmp.Or(caught[r.text], notYet))
 	}
 	return b.String()
 }
 
-// The page lists the rules that there are, and each was caught.
+// The page lists the rules that there are.
 func TestRulesPage(t *testing.T) {
-	caught := readRulesPage(t)
-	for _, r := range rules {
-		if caught[r.text] == "" {
-			t.Errorf("%s does not say what caught this rule: %s", rulesPage, r.text)
-		}
-	}
-	if diff := cmp.Diff(rulesText(caught), string(read(t, rulesPage))); diff != "" {
+	if diff := gocmp.Diff(rulesText(readRulesPage(t)), string(read(t, rulesPage))); diff != "" {
 		t.Errorf("%s (-rules +page; WARPLD_UPDATE_DOCS=1 writes it):\n%s", rulesPage, diff)
 	}
 }

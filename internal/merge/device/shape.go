@@ -24,6 +24,9 @@ func (o *object) checkShape(*Options) error {
 	known := map[identity]bool{}
 	for i := range o.file.Sections {
 		s := &o.file.Sections[i]
+		if !o.isWhole(s) {
+			return unsupported(o.name, "the section '%s' of type %#x aligned to %d", s.Name, uint32(s.Type), s.Align)
+		}
 		if s.Flags&flagMirror != 0 || s.Type == typeNull {
 			continue
 		}
@@ -35,9 +38,6 @@ func (o *object) checkShape(*Options) error {
 			return unsupported(o.name, "two sections '%s'", s.Name)
 		}
 		known[key] = true
-		if s.Type == typeInfo && s.Flags&flagOwned != 0 && s.Size == 0 {
-			return unsupported(o.name, "a section '%s' without attributes", s.Name)
-		}
 		if s.Addr != 0 || s.EntSize != rowSize(s.Type) || !o.isNamedAfterOwner(s) {
 			return unsupported(o.name, "the section '%s' in rows of %d bytes, for section or symbol %d", s.Name, s.EntSize, s.Info)
 		}
@@ -66,6 +66,26 @@ func (o *object) overlapping() string {
 		end = s.Offset + s.Size // in the file: checkSections has seen to that
 	}
 	return ""
+}
+
+// isWhole reports whether a section has what all of its kind have: the first one nothing,
+// one of attributes of a function some, and the note about the architecture its version
+// and the architecture.
+func (o *object) isWhole(s *elf64.Section) bool {
+	const (
+		header  = 24
+		version = 2
+	)
+	switch {
+	case s.Type == typeNull:
+		return s.Name == "" && s.Flags|s.Addr|s.Offset|s.Size|s.Align|s.EntSize == 0 && s.Link|s.Info == 0
+	case s.Type == typeInfo && s.Flags&flagOwned != 0:
+		return s.Size > 0 && s.Align > 0
+	case s.Name == ".note.nv.cuinfo":
+		b := o.bytes(s)
+		return len(b) >= header+4 && le.Uint16(b[header:]) == version && le.Uint16(b[header+2:]) > 0 && s.Align > 0
+	}
+	return s.Align > 0
 }
 
 // hasProgram reports whether the header of the file is that of an executable.
@@ -172,18 +192,20 @@ func isAligned(offset uint64, target *elf64.Section) bool {
 // empty, and like no row.
 type rowShape struct {
 	form  byte
-	bytes int  // of form formBytes; 0: any number of words
-	zero  bool // the value, or the first word
+	bytes int      // of form formBytes; 0: any number of words
+	only  []uint32 // what the value, or the first word, may be; nil: anything
 }
+
+var zero = []uint32{0}
 
 // copied are the attributes that mean the same in the output as in the input.
 var copied = map[byte]rowShape{
-	0x04: {form: 1, zero: true}, 0x05: {form: formBytes, bytes: 12}, 0x17: {form: formBytes, bytes: 12, zero: true}, 0x19: {form: 3}, attrMaxRegs: {form: 3},
+	0x04: {form: 1, only: zero}, 0x05: {form: formBytes, bytes: 12}, 0x17: {form: formBytes, bytes: 12, only: zero}, 0x19: {form: 3}, attrMaxRegs: {form: 3},
 	0x1c: {form: formBytes}, attrCallStack: {form: formBytes, bytes: 4}, 0x28: {form: formBytes}, 0x29: {form: formBytes}, 0x31: {form: formBytes},
-	0x34: {form: formBytes}, 0x35: {form: 1, zero: true}, 0x36: {form: formBytes, bytes: 4}, 0x37: {form: formBytes, bytes: 4},
-	0x3d: {form: formBytes, bytes: 12}, 0x3e: {form: 1, zero: true}, 0x41: {form: 1, zero: true}, 0x4a: {form: 2, zero: true}, attrBarriers: {form: 2}, 0x50: {form: 3, zero: true},
-	0x53: {form: 1, zero: true}, 0x55: {form: formBytes}, 0x5a: {form: formBytes}, 0x5f: {form: 3}, 0x66: {form: formBytes, bytes: 4}, 0x6b: {form: 3},
-	0x6d: {form: 2, zero: true},
+	0x34: {form: formBytes}, 0x35: {form: 1, only: zero}, 0x36: {form: formBytes, bytes: 4}, 0x37: {form: formBytes, bytes: 4},
+	0x3d: {form: formBytes, bytes: 12}, 0x3e: {form: 1, only: zero}, 0x41: {form: 1, only: zero}, 0x4a: {form: 2, only: zero}, attrBarriers: {form: 2}, 0x50: {form: 3, only: zero},
+	0x53: {form: 1, only: zero}, 0x55: {form: formBytes}, 0x5a: {form: formBytes}, 0x5f: {form: 3}, 0x66: {form: formBytes, bytes: 4, only: []uint32{3}}, 0x6b: {form: 3},
+	0x6d: {form: 2, only: zero},
 }
 
 // compatShapes are those of the rows that say what code demands of the driver.
@@ -195,7 +217,8 @@ var compatShapes = map[byte]rowShape{
 // of reports whether a row looks so.
 func (r rowShape) of(x *attribute) bool {
 	if r.form != formBytes {
-		return x.form == r.form && (x.value == 0 || !r.zero)
+		return x.form == r.form && (r.only == nil || slices.Contains(r.only, uint32(x.value)))
 	}
-	return x.form == formBytes && (len(x.data) == r.bytes || r.bytes == 0 && len(x.data)%4 == 0) && (!r.zero || le.Uint32(x.data) == 0)
+	return x.form == formBytes && (len(x.data) == r.bytes || r.bytes == 0 && len(x.data)%4 == 0) &&
+		(r.only == nil || slices.Contains(r.only, le.Uint32(x.data)))
 }
