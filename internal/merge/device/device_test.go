@@ -108,6 +108,12 @@ func (c code) build() []byte {
 		flags = 100<<8 | 2
 		sections = append(sections, mirrorSections(c.functions, rows, info)...)
 	}
+	for i := range sections {
+		switch elf64.SectionType(sections[i].Type) {
+		case typeInfo, typeCallGraph, typePrototype, typeRel, typeRela:
+			sections[i].Link = uint32(len(sections) + 2)
+		}
+	}
 	sections = append(sections,
 		objecttest.Section{Name: ".strtab", Type: uint32(typeStrtab), Data: names},
 		objecttest.Section{Name: ".symtab", Type: uint32(typeSymtab), Link: uint32(len(sections) + 1), EntSize: symbolSize, Data: rows})

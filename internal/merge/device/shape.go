@@ -38,7 +38,7 @@ func (o *object) checkShape(*Options) error {
 			return unsupported(o.name, "two sections '%s'", s.Name)
 		}
 		known[key] = true
-		if s.Addr != 0 || s.EntSize != rowSize(s.Type) || !o.isNamedAfterOwner(s) {
+		if s.Addr != 0 || s.EntSize != rowSize(s.Type) || !o.isLinked(s) || !o.isNamedAfterOwner(s) {
 			return unsupported(o.name, "the section '%s' in rows of %d bytes, for section or symbol %d", s.Name, s.EntSize, s.Info)
 		}
 	}
@@ -108,6 +108,17 @@ func rowSize(t elf64.SectionType) uint64 {
 		return callSize
 	}
 	return 0
+}
+
+// isLinked reports whether a section refers to the section that all of its kind refer to.
+func (o *object) isLinked(s *elf64.Section) bool {
+	switch s.Type {
+	case typeInfo, typeCallGraph, typePrototype, typeRel, typeRela:
+		return uint64(s.Link) < uint64(len(o.file.Sections)) && o.file.Sections[s.Link].Type == typeSymtab
+	case typeSymtab, typeNote, typeProgBits:
+		return true
+	}
+	return s.Link == 0
 }
 
 // isNamedAfterOwner reports whether a section is called as what it belongs to.
