@@ -49,6 +49,9 @@ func (l *linker) layOutShared() error {
 	l.referred = map[symbolID]bool{}
 	s := &sharedLayout{linker: l, users: map[symbolID]map[symbolID]bool{}, dynamicUsers: map[symbolID]bool{}, dynamic: map[symbolID]bool{}}
 	s.findUsers()
+	if id := slices.IndexFunc(s.shared, s.unused); id >= 0 && l.options.Debug {
+		return unsupported("", "with -g, the symbol of '%s', a shared variable that no code refers to", l.symbols[s.shared[id]].name)
+	}
 	s.findCommon()
 	s.findOwn()
 	s.colour()
@@ -71,6 +74,11 @@ func (l *linker) layOutShared() error {
 	}
 	s.finishCommon()
 	return nil
+}
+
+// unused reports whether no code refers to a variable.
+func (s *sharedLayout) unused(id symbolID) bool {
+	return s.symbols[id].defined() && !s.symbols[id].referred
 }
 
 // findUsers finds the kernels that reach a relocation on each variable.
