@@ -24,7 +24,7 @@ import (
 // all, unless WARPLD_TEST_MERGER_HOSTILE says otherwise.
 var hostileArchs = []string{"sm_80", "sm_90", "sm_100"}
 
-const hostileInputs = 1200
+const hostileInputs = 900
 
 // A damage is one way to change a file.
 type damage func(r *rand.Rand, f *cubin.File, data []byte) []byte
