@@ -77,21 +77,18 @@ func (l *linker) markLive() error {
 		if y.function == nil {
 			continue
 		}
-		isTaken := len(y.function.takenAs) > 0
-		if isTaken {
-			taken = append(taken, int32(id))
+		if y.isKernel() && (l.keep == nil || l.keep.matches(y)) {
+			kernels = append(kernels, int32(id))
 		}
-		switch {
-		case !y.isKernel():
-		case l.keep == nil || l.keep.matches(y) || isTaken && (l.keep.fromHost || l.options.Mend):
-			kernels = append(kernels, int32(id)) // also if only device code starts it
-		case isTaken:
-			// nvlink keeps such a kernel, but not what only that kernel calls.
-			return unsupported("", "kernels beside those of -kernels-used that device code starts")
+		if len(y.function.takenAs) > 0 {
+			taken = append(taken, int32(id))
 		}
 	}
 	live := make([]bool, len(l.graph.edges))
 	l.graph.spread(live, kernels)
+	if err := l.keepStarted(live, taken); err != nil {
+		return err
+	}
 	// A function whose address is taken, but that no kernel reaches, stays; the
 	// functions that only it calls go, and its calls of them.
 	for _, id := range taken {
@@ -108,6 +105,33 @@ func (l *linker) markLive() error {
 		}
 	}
 	l.removeOwned()
+	return nil
+}
+
+// keepStarted marks the kernels that live code starts, and what they reach, though host
+// code may launch none of them.
+func (l *linker) keepStarted(live []bool, taken []int32) error {
+	for any := true; any; {
+		any = false
+		for id := range l.symbols {
+			f := l.symbols[id].function
+			if f == nil || !live[id] {
+				continue
+			}
+			for _, started := range f.potential {
+				if l.symbols[started].isKernel() && !live[started] && (l.keep.fromHost || l.options.Mend) {
+					l.graph.spread(live, []int32{int32(started)})
+					any = true
+				}
+			}
+		}
+	}
+	for _, id := range taken {
+		if l.symbols[id].isKernel() && !live[id] {
+			// nvlink keeps such a kernel, but not what only that kernel calls.
+			return unsupported("", "kernels that only removed code starts, or that -kernels-used does not name")
+		}
+	}
 	return nil
 }
 
