@@ -270,14 +270,15 @@ func result(out *device.Output, err error) linked {
 	r := linked{Result: kit.Result{Files: map[string][]byte{}}}
 	if out != nil {
 		for _, m := range out.Messages {
-			if !m.Extra {
-				log.Report(m)
-			}
+			log.Report(m)
 		}
 		r.Files["out"] = out.Cubin
 	}
 	log.Fail(err)
 	for _, m := range log.Messages() {
+		if m.Extra {
+			continue // nvlink does not have it
+		}
 		r.Stderr += message.Style{}.Render(m)
 	}
 	r.Exit = log.ExitCode()
