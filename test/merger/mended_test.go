@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/warpld/warpld/internal/merge/device"
-	"github.com/warpld/warpld/internal/object/cubin"
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
@@ -52,18 +51,10 @@ func TestMended(t *testing.T) {
 // constant gives the first word of a variable.
 func constant(t *testing.T, code []byte, name string) uint32 {
 	t.Helper()
-	f, err := cubin.Parse(code)
-	if err != nil {
-		t.Fatal(err)
-	}
-	symbols, err := f.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, y := range symbols.All() {
+	f := parse(t, code)
+	for _, y := range f.symbols {
 		if y.Type == elf64.Object && strings.HasSuffix(y.Name, name) {
-			section := f.Sections[y.Section]
-			data := code[section.Offset:][:section.Size]
+			data := f.bytes(y.Section)
 			if y.Value+4 > uint64(len(data)) {
 				return 0 // read past the end
 			}

@@ -365,17 +365,8 @@ func globals(t *testing.T, path string) []string {
 	if list, ok := globalsOf[path]; ok {
 		return list
 	}
-	data := read(t, path)
-	f, err := cubin.Parse(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := f.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
 	list := []string{}
-	for _, y := range table.All() {
+	for _, y := range parse(t, read(t, path)).symbols {
 		if y.Binding == elf64.Global && y.Section != elf64.Undefined {
 			list = append(list, y.Name)
 		}

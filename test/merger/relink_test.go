@@ -15,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/warpld/warpld/internal/merge/device"
-	"github.com/warpld/warpld/internal/object/cubin"
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
@@ -86,19 +85,11 @@ func (s setting) relink(t *testing.T, p program, built map[string]string, from, 
 // that of its tables.
 func contents(t *testing.T, data []byte) []string {
 	t.Helper()
-	f, err := cubin.Parse(data)
-	if err != nil {
-		t.Fatalf("a result that cannot be read: %v", err)
-	}
-	table, err := f.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var symbols []elf64.Symbol
+	p := parse(t, data)
+	f, symbols := p.file, p.symbols
 	var list []string
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
-	for _, y := range table.All() {
-		symbols = append(symbols, y)
+	for _, y := range symbols {
 		if y.Type != elf64.SectionSymbol {
 			add("symbol %s type %d other %#x in %s at %d: %d", y.Name, y.Type, y.Other, f.Sections[y.Section].Name, y.Value, y.Size)
 		}

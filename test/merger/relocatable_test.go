@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/warpld/warpld/internal/merge/device"
-	"github.com/warpld/warpld/internal/object/cubin"
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
@@ -42,17 +41,9 @@ func TestRelocatableFiles(t *testing.T) {
 // their order.
 func relocatable(t *testing.T, data []byte) (list []string) {
 	t.Helper()
-	f, err := cubin.Parse(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := f.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var symbols []elf64.Symbol
-	for _, y := range table.All() {
-		symbols = append(symbols, y)
+	p := parse(t, data)
+	f, symbols := p.file, p.symbols
+	for _, y := range symbols {
 		if y.Type != elf64.SectionSymbol && y.Name != "" {
 			list = append(list, fmt.Sprintf("%s binding %d type %d other %#x: %d bytes", y.Name, y.Binding, y.Type, y.Other, y.Size))
 		}

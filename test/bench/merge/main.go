@@ -19,8 +19,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"syscall"
-	"time"
 
 	"github.com/warpld/warpld/test/kit"
 )
@@ -98,14 +96,14 @@ func run(turns, large int, args []string) error {
 // judge holds the costs against the bounds.
 func judge(counts []int, all map[int]costs) error {
 	most := counts[len(counts)-1]
-	if c := all[most]; c.ours.cpu > dearer*c.theirs.cpu {
+	if c := all[most]; c.ours.CPU > dearer*c.theirs.CPU {
 		return fmt.Errorf("merging %d cubins takes more than %d times the processor time of nvlink", most, dearer)
 	}
 	if len(counts) < 2 {
 		return nil
 	}
 	few := counts[len(counts)-2]
-	if growth := float64(most) / float64(few) * steeper; all[most].ours.cpu.Seconds() > all[few].ours.cpu.Seconds()*growth {
+	if growth := float64(most) / float64(few) * steeper; all[most].ours.CPU > all[few].ours.CPU*growth {
 		return fmt.Errorf("merging %d cubins takes more than %.1f times the processor time of %d", most, growth, few)
 	}
 	return nil
@@ -184,18 +182,13 @@ func names(count int) []string {
 	return list
 }
 
-// A cost is that of one link.
-type cost struct {
-	time, cpu time.Duration
-	memory    int64
-}
-
-type costs struct{ theirs, ours cost }
+// costs are those of one link.
+type costs struct{ theirs, ours kit.Usage }
 
 // compare merges files with both linkers, in turns, and prints the costs.
 func compare(tk kit.Toolkit, dir, what string, files []string, turns int) (costs, error) {
 	args := append([]string{"-arch=" + target}, files...)
-	var theirs, ours []cost
+	var theirs, ours []kit.Usage
 	for range turns {
 		c, err := measure(dir, tk.Tool("nvlink"), append(slices.Clone(args), "-o", "theirs")...)
 		if err != nil {
@@ -212,41 +205,21 @@ func compare(tk kit.Toolkit, dir, what string, files []string, turns int) (costs
 	if out, err := exec.Command("cmp", filepath.Join(dir, "theirs"), filepath.Join(dir, "ours")).CombinedOutput(); err != nil {
 		return costs{}, fmt.Errorf("the outputs for %s cubins differ: %s", what, out)
 	}
-	c := costs{median(theirs), median(ours)}
-	fmt.Printf("%16s   %v   %v   %.2f, %.2f\n", what, c.theirs, c.ours,
-		c.ours.time.Seconds()/c.theirs.time.Seconds(), c.ours.cpu.Seconds()/c.theirs.cpu.Seconds())
+	c := costs{kit.Medians(theirs), kit.Medians(ours)}
+	fmt.Printf("%16s   %s   %s   %.2f, %.2f\n", what, show(c.theirs), show(c.ours), c.ours.Wall/c.theirs.Wall, c.ours.CPU/c.theirs.CPU)
 	return c, os.Remove(filepath.Join(dir, "ours"))
 }
 
-func (c cost) String() string {
-	return fmt.Sprintf("%8.1f %7.1f ms %5d MB", c.time.Seconds()*1e3, c.cpu.Seconds()*1e3, c.memory>>20)
-}
-
-// median takes each figure by itself.
-func median(list []cost) cost {
-	pick := func(figure func(cost) int64) int64 {
-		var values []int64
-		for _, c := range list {
-			values = append(values, figure(c))
-		}
-		slices.Sort(values)
-		return values[len(values)/2]
-	}
-	return cost{time.Duration(pick(func(c cost) int64 { return int64(c.time) })), time.Duration(pick(func(c cost) int64 { return int64(c.cpu) })),
-		pick(func(c cost) int64 { return c.memory })}
+func show(u kit.Usage) string {
+	return fmt.Sprintf("%8.1f %7.1f ms %5.0f MB", u.Wall*1e3, u.CPU*1e3, u.Memory)
 }
 
 // measure runs a linker. An output of before would have to be taken apart first.
-func measure(dir, exe string, args ...string) (cost, error) {
+func measure(dir, exe string, args ...string) (kit.Usage, error) {
 	if err := os.Remove(filepath.Join(dir, args[slices.Index(args, "-o")+1])); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return cost{}, err
+		return kit.Usage{}, err
 	}
 	cmd := exec.Command(exe, args...)
 	cmd.Dir = dir
-	start := time.Now()
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return cost{}, fmt.Errorf("%s: %w\n%.2000s", exe, err, out)
-	}
-	state := cmd.ProcessState
-	return cost{time.Since(start), state.UserTime() + state.SystemTime(), state.SysUsage().(*syscall.Rusage).Maxrss << 10}, nil
+	return kit.Measure(cmd)
 }
