@@ -242,7 +242,7 @@ var rules = []rule{
 	{"Capsules hold the offsets of constants.", "capsule.go", "uint64(at)+size-4, capsuleField", "uint64(at)+size-8, capsuleField"},
 	{"A record of a capsule may be about several instructions.", "capsule.go", "return uint64(le.Uint16(record) >> 7)", "return 1"},
 	{"There is room after .strtab for what has another name in Mercury code.", "mirrorwrite.go", "unused += uint64(len(name))", "unused += uint64(len(s.name))"},
-	{"Bank 0 of Mercury code comes in the order of the kernels.", "mirror.go", "\tslices.SortStableFunc(l.lateBanks, func(a, b lateBank) int { return int(a.text - b.text) })\n", ""},
+	{"Bank 0 of Mercury code comes in the order of the kernels.", "finalizer.go", "\tslices.SortStableFunc(l.lateBanks, func(a, b lateBank) int { return int(a.text - b.text) })\n", ""},
 	{"Lines of Mercury code come in the order of the symbols.", "lines.go", "\tslices.SortStableFunc(kept, less)\n", ""},
 	{"What sm_110 reserves starts after what all reserve.", "mirror.go", "size: systemShared + s.Size}", "size: s.Size}"},
 	{"The values of constants are in the file once.", "mirrorwrite.go", " || s.kind == typeConstant0+3 ||", " ||"},
@@ -289,7 +289,7 @@ var failedTest = regexp.MustCompile(`(?m)^ *--- FAIL: (\S+)`)
 // targets are those for which programs are linked without the rule.
 func (r *rule) targets() string {
 	switch r.file {
-	case "capsule.go", "lines.go", "mirror.go", "mirrorwrite.go": // of Mercury code
+	case "capsule.go", "finalizer.go", "lines.go", "mirror.go", "mirrorrelocation.go", "mirrorwrite.go": // of Mercury code
 		return "sm_100,sm_110"
 	}
 	return "sm_80,sm_90"

@@ -1,0 +1,173 @@
+package device
+
+import (
+	"slices"
+
+	"github.com/warpld/warpld/internal/object/elf64"
+)
+
+// nvlink runs a finalizer over Mercury code, which makes the first program anew. What
+// it leaves as ptxas made it is done here; what it changes is not covered.
+
+// waitsForStack reports whether code loads its stack pointer in a way that it has to
+// wait for, by a load of R1 from constants with a barrier.
+func waitsForStack(code []byte) bool {
+	const (
+		loadStack = 0xff017b82 // LDC R1, c[][]
+		noBarrier = 7
+	)
+	for ; len(code) >= instruction; code = code[instruction:] {
+		if le.Uint32(code) == loadStack && le.Uint64(code[8:])>>46&noBarrier != noBarrier {
+			return true
+		}
+	}
+	return false
+}
+
+// checkStacks leaves kernels to nvlink that wait for a stack pointer that they don't
+// use: its finalizer finds that out, and gives all instructions other barriers.
+func (l *linker) checkStacks() error {
+	for i := range l.symbols {
+		y := &l.symbols[i]
+		if !l.mirrors() || y.function == nil || y.dead || !y.defined() {
+			continue
+		}
+		f := y.function
+		if m := l.sections[y.section].mirror; m != nil && m.waits && f.frame == 0 && len(f.calls)+len(f.indirect) == 0 {
+			return unsupported("", "what the finalizer makes of a function that waits for a stack that it does not use")
+		}
+	}
+	return nil
+}
+
+// A lateBank is a kernel's bank 0, which belongs to the finalizer from sm_100
+// on: its section comes last.
+type lateBank struct {
+	text    sectionID
+	section elf64.Section
+	data    []byte
+}
+
+func (l *linker) mergeLateBank(o *object, s *elf64.Section) error {
+	if s.Flags&flagOwned == 0 || !isText(&o.file.Sections[s.Info]) {
+		return unsupported(o.name, "the section '%s', which belongs to no function", s.Name)
+	}
+	if o.lost[s.Info] {
+		return nil
+	}
+	text := o.placed[s.Info]
+	if !text.done {
+		return unsupported(o.name, "the section '%s', which belongs to no function", s.Name)
+	}
+	if slices.Max(append(o.bytes(s), 0)) != 0 {
+		return unsupported(o.name, "parameters in '%s' that have a value", s.Name)
+	}
+	l.lateBanks = append(l.lateBanks, lateBank{text.section, *s, o.bytes(s)})
+	return nil
+}
+
+// newLateBanks makes the sections of bank 0 in the order of the kernels, with
+// symbols after all others, and makes the attributes of the kernels name them.
+func (l *linker) newLateBanks() error {
+	slices.SortStableFunc(l.lateBanks, func(a, b lateBank) int { return int(a.text - b.text) })
+	for _, b := range l.lateBanks {
+		text := &l.sections[b.text]
+		if text.removed {
+			continue
+		}
+		id := l.newSection(section{name: b.section.Name, kind: b.section.Type, flags: b.section.Flags, align: b.section.Align, owner: b.text, late: true}, false)
+		out := &l.sections[id]
+		out.setData(b.data)
+		out.symbol = l.newSymbol(symbol{name: out.name, kind: elf64.SectionSymbol, section: id, late: true})
+		info := l.symbols[out.function].function.info
+		if info == noSection {
+			continue
+		}
+		own := &l.sections[info].attributes
+		for _, list := range [][]attribute{own.rows, own.tail} {
+			for i := range list {
+				if list[i].id == attrParamBank {
+					list[i].symbols[0] = out.symbol
+				}
+			}
+		}
+	}
+	return l.checkBanks()
+}
+
+// checkBanks sees to it that every attribute of a bank found its bank.
+func (l *linker) checkBanks() error {
+	for i := range l.sections {
+		s := &l.sections[i]
+		if s.kind != typeInfo || !s.live() || !l.mirrors() {
+			continue
+		}
+		for _, list := range [][]attribute{s.attributes.rows, s.attributes.tail, s.mirrorOf().attributes.rows} {
+			for j := range list {
+				if list[j].id == attrParamBank && list[j].symbols[0] == noSymbol {
+					return unsupported("", "parameters in '%s' without a bank of constants", s.name)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// rewriteFrames makes .debug_frame anew, as the finalizer does: only of
+// functions that are left, each description with a copy of its common part.
+func (l *linker) rewriteFrames() error {
+	id, ok := l.byOwner[sectionKey{".debug_frame", noSection}]
+	if !ok {
+		return nil
+	}
+	const (
+		head  = 12 // 0xffffffff, u64 size
+		start = 20 // of the code, after the u64 place of the common part
+	)
+	s := &l.sections[id]
+	at := map[uint64]*relocation{}
+	if rows, ok := l.byOwner[sectionKey{".rela.debug_frame", id}]; ok {
+		list := l.sections[rows].relocations
+		for i := range list {
+			if list[i].addend != 0 {
+				return unsupported("", "a .debug_frame of code that starts within '%s'", l.symbols[list[i].symbol].name)
+			}
+			at[list[i].offset] = &list[i]
+		}
+	}
+	var common, frames []byte
+	old := s.contents()
+	for p := uint64(0); p < uint64(len(old)); {
+		if uint64(len(old))-p < start {
+			return unsupported("", "a .debug_frame that ends within an entry")
+		}
+		size := le.Uint64(old[p+4:])
+		if le.Uint32(old[p:]) != 0xffffffff || size < 8 || size > uint64(len(old))-p-head {
+			return unsupported("", "an entry of .debug_frame of %d bytes", size)
+		}
+		entry := slices.Clone(old[p : p+head+size])
+		if le.Uint64(entry[head:]) == ^uint64(0) {
+			common = entry
+		} else if r := at[p+start]; r != nil {
+			le.PutUint64(entry[head:], uint64(len(frames)))
+			r.offset = uint64(len(frames)+len(common)) + start
+			frames = append(append(frames, common...), entry...)
+		}
+		if len(frames) > 1<<20+4*len(old) {
+			return unsupported("", "a .debug_frame whose common parts are that large")
+		}
+		p += head + size
+	}
+	s.patches = nil
+	s.setData(frames)
+	return nil
+}
+
+// contents joins the pieces of a section.
+func (s *section) contents() []byte {
+	b := make([]byte, s.size)
+	for _, p := range s.pieces {
+		copy(b[p.offset:], p.data)
+	}
+	return b
+}

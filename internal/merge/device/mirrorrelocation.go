@@ -1,0 +1,147 @@
+package device
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/warpld/warpld/internal/object/elf64"
+)
+
+// mergeMirrorRows brings in the relocations that mirror those of a section.
+func (l *linker) mergeMirrorRows(o *object, s *elf64.Section, id sectionID) error {
+	twin := o.twin(s.Name)
+	if twin == nil {
+		return nil
+	}
+	b := o.bytes(twin)
+	if twin.Type != typeMirrorRela || twin.EntSize != relaSize || len(b)%relaSize != 0 {
+		return damage(o.name, "section %s of %d bytes in rows of %d", twin.Name, len(b), twin.EntSize)
+	}
+	target := o.twin(o.file.Sections[s.Info].Name)
+	if target == nil {
+		return damage(o.name, "section %s is about nothing", twin.Name)
+	}
+	fields := newCapsuleRows(o, s, target)
+	for first := true; len(b) > 0; b = b[relaSize:] {
+		r := relocation{offset: le.Uint64(b), kind: relocationKind(le.Uint32(b[8:])), addend: int64(le.Uint64(b[16:]))}
+		index := le.Uint32(b[12:])
+		if err := l.resolveMirrorRow(o, s, target, &r, index); err != nil {
+			return err
+		}
+		if l.leftOut(o, s, &r, index) {
+			continue
+		}
+		if r.addend == 0 && !first {
+			l.nameSecondKind(id)
+		}
+		first = false
+		if y := &o.symbols[index]; target.Type == typeCapsule && isConstantSymbol(y) {
+			found, known := fields.next(&r, index)
+			if !known {
+				return unsupported(o.name, "where '%s' holds the offset of '%s'", target.Name, y.Name)
+			}
+			if !found {
+				continue
+			}
+		}
+		r.offset += o.mirrored[s.Info]
+		m := l.sections[id].mirrorOf()
+		m.relocations = append(m.relocations, r)
+	}
+	if len(fields.rows) > 0 {
+		return unsupported(o.name, "why '%s' does not hold the offsets of all constants", target.Name)
+	}
+	return nil
+}
+
+// resolveMirrorRow finds the symbol of a row of the second program and checks its
+// place. Offsets in code count what its capsule expands to.
+func (l *linker) resolveMirrorRow(o *object, s, target *elf64.Section, r *relocation, index uint32) error {
+	if target.Type != typeCapsule && (r.offset > target.Size || target.Size-r.offset < 8) {
+		return damage(o.name, "section %s: a relocation at %#x of %#x", target.Name, r.offset, target.Size)
+	}
+	if r.offset%4 != 0 && (target.Type == typeCapsule || !isDebug(o.file.Sections[s.Info].Name) || o.file.Sections[s.Info].Name == ".debug_frame") {
+		return unsupported(o.name, "a relocation in '%s' at %#x", target.Name, r.offset)
+	}
+	if r.kind == capsuleField {
+		return unsupported(o.name, "the relocation %#x of Mercury code", uint32(r.kind))
+	}
+	if err := l.resolveSymbol(o, s, r, index); err != nil {
+		return err
+	}
+	if y := &o.symbols[index]; y.Type == elf64.SectionSymbol {
+		r.base = o.mirrored[y.Section]
+	}
+	return nil
+}
+
+// decideMirror decides about the relocations of the second program, as
+// decideRelocations does for the first one.
+func (l *linker) decideMirror(s *section) error {
+	if s.mirror == nil {
+		return nil
+	}
+	target := &l.sections[s.owner]
+	kept := make([]relocation, 0, len(s.mirror.relocations))
+	for _, r := range slices.Backward(s.mirror.relocations) {
+		keep, err := l.decideMirrorRow(target, &r)
+		if err != nil {
+			return err
+		}
+		if keep {
+			kept = append(kept, r)
+		}
+	}
+	s.mirror.relocations, s.mirror.size = kept, uint64(len(kept))*relaSize
+	return nil
+}
+
+func (l *linker) decideMirrorRow(target *section, r *relocation) (keep bool, err error) {
+	y, debug := &l.symbols[r.symbol], isDebug(target.name)
+	switch {
+	case r.kind == mirrorClear:
+		if !r.lost && y.dead {
+			target.mirror.patches = append(target.mirror.patches, patch{offset: r.offset, kind: relocClear})
+		}
+		return false, nil
+	case debug && (y.dead || r.lost) || isUnifiedTable(y.name):
+		return false, nil
+	case debug && y.kind == elf64.SectionSymbol && l.sections[y.section].flags&flagExec == 0:
+		kind := reloc64
+		if r.kind == mirrorOffset3 {
+			if kind = reloc32; r.base != 0 {
+				return false, unsupported("", "the strings of the debug information of several inputs")
+			}
+		}
+		target.mirror.patches = append(target.mirror.patches, patch{offset: r.offset, kind: kind, value: r.base, addend: r.addend})
+		return false, nil
+	case y.isShared() && (r.kind == mirrorOffset3 || r.kind == mirrorOffset4):
+		return false, nil // known in the first program only
+	case r.kind == capsuleField && y.defined():
+		target.mirror.patches = append(target.mirror.patches, patch{offset: r.offset, kind: capsuleField, value: y.value, addend: r.addend})
+		return false, nil
+	}
+	switch r.kind {
+	case mirrorUnified:
+		r.kind = mirror64
+	case mirrorUniLow:
+		r.kind = mirrorLow
+	case mirrorUniHigh:
+		r.kind = mirrorHigh
+	case mirror64, mirrorLow, mirrorHigh, mirrorDescriptor, mirrorCall28, mirrorCall29, mirrorFrame, mirrorGlobal:
+	case mirrorOffset3, mirrorOffset4:
+		if strings.HasPrefix(y.name, ".nv.reservedSmem.") {
+			break
+		}
+		fallthrough
+	default:
+		return false, unsupported("", "the relocation %#x of Mercury code in '%s' on '%s'", uint32(r.kind), target.name, y.name)
+	}
+	if y.dead && y.function != nil {
+		return false, nil
+	}
+	if r.base != 0 || y.dead || y.hidden {
+		return false, unsupported("", "the relocation %#x in '%s' on '%s', which is not in the output", uint32(r.kind), target.name, y.name)
+	}
+	return true, nil
+}
