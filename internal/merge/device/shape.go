@@ -214,7 +214,7 @@ var copied = map[byte]rowShape{
 	0x04: {form: 1, only: zero}, 0x05: {form: formBytes, bytes: 12}, 0x17: {form: formBytes, bytes: 12, only: zero}, 0x19: {form: 3}, attrMaxRegs: {form: 3},
 	0x1c: {form: formBytes}, attrCallStack: {form: formBytes, bytes: 4}, 0x28: {form: formBytes}, 0x29: {form: formBytes}, 0x31: {form: formBytes},
 	0x34: {form: formBytes}, 0x35: {form: 1, only: zero}, 0x36: {form: formBytes, bytes: 4}, 0x37: {form: formBytes, bytes: 4},
-	0x3d: {form: formBytes, bytes: 12}, 0x3e: {form: 1, only: zero}, 0x41: {form: 1, only: zero}, 0x4a: {form: 2, only: zero}, attrBarriers: {form: 2}, 0x50: {form: 3, only: zero},
+	0x3d: {form: formBytes, bytes: 12}, 0x3e: {form: 1, only: zero}, 0x44: {form: formBytes}, 0x41: {form: 1, only: zero}, 0x4a: {form: 2, only: zero}, attrBarriers: {form: 2}, 0x50: {form: 3, only: zero},
 	0x53: {form: 1, only: zero}, 0x55: {form: formBytes}, 0x5a: {form: formBytes}, 0x5f: {form: 3}, 0x66: {form: formBytes, bytes: 4, only: []uint32{3}}, 0x6b: {form: 3},
 	0x6d: {form: 2, only: zero},
 }
