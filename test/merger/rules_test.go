@@ -237,7 +237,7 @@ var rules = []rule{
 	{"A variable is in one kind of memory.", "resolve.go", "\tdefault:\n\t\tl.spaceClash(o, y, was)\n", ""},
 	{"An address that an input takes does not count if its definition lost.", "callgraph.go", "if group != groupTaken || !l.options.Mend {", "if group != groupTaken {"},
 	{"It does if a kernel of the input may call it.", "callgraph.go", "lost := o.takes[second]; lost {", "lost := o.takes[second]; false && lost {"},
-	{"A kernel that device code starts stays although no host code launches it.", "liveness.go", "!live[started] && (l.keep.fromHost || l.options.Mend)", "false"},
+	{"A kernel that device code starts stays although no host code launches it.", "liveness.go", "\t\t\tkernels = append(kernels, id)\n", "\t\t\t_ = id\n"},
 
 	{"Capsules hold the offsets of constants.", "capsule.go", "uint64(at)+size-4, capsuleField", "uint64(at)+size-8, capsuleField"},
 	{"A record of a capsule may be about several instructions.", "capsule.go", "return uint64(le.Uint16(record) >> 7)", "return 1"},

@@ -160,21 +160,20 @@ func TestDistribute(t *testing.T) {
 
 // TestDistributeToTheCluster: the same on machines that have no LLVM of their own. One
 // job at a time runs here, so that the others are worth sending; but LLVM is large, and
-// until the cluster has it, this machine may be faster.
+// until the cluster has it, this machine may be faster. What is made here is not
+// uploaded: what the remote cache has was made by a worker.
 func TestDistributeToTheCluster(t *testing.T) {
 	s := start(t, "")
 	dir := thinLink(t, kit.Toolkits(t)[0], "a", "b", "c")
 	want, _ := lto2(t, dir, t.TempDir(), distributor(t)...)
 	flags := distributor(t, "--warpld-jobs=1", "--warpld-remote-platform=OSFamily=linux", "--warpld-remote="+s.address())
-	for _, where := range []string{"by worker", "from the remote cache"} {
-		for try := 1; ; try++ {
-			got, said := lto2(t, dir, t.TempDir(), flags...)
-			if !slices.Equal(got, want) || strings.Contains(said, "goes on without") || try == 10 {
-				t.Fatalf("the same result: %v; no step %s in %d tries:\n%s", slices.Equal(got, want), where, try, said)
-			}
-			if strings.Contains(said, where) {
-				break
-			}
+	for try := 1; ; try++ {
+		got, said := lto2(t, dir, t.TempDir(), flags...)
+		if !slices.Equal(got, want) || strings.Contains(said, "goes on without") || try == 20 {
+			t.Fatalf("the same result: %v; nothing from the remote cache in %d tries:\n%s", slices.Equal(got, want), try, said)
+		}
+		if strings.Contains(said, "from the remote cache") {
+			break
 		}
 	}
 }

@@ -84,11 +84,12 @@ func (l *linker) markLive() error {
 			taken = append(taken, int32(id))
 		}
 	}
-	live := make([]bool, len(l.graph.edges))
-	l.graph.spread(live, kernels)
-	if err := l.keepStarted(live, taken); err != nil {
+	kernels, err := l.addStarted(kernels, taken)
+	if err != nil {
 		return err
 	}
+	live := make([]bool, len(l.graph.edges))
+	l.graph.spread(live, kernels)
 	// A function whose address is taken, but that no kernel reaches, stays; the
 	// functions that only it calls go, and its calls of them.
 	for _, id := range taken {
@@ -108,31 +109,25 @@ func (l *linker) markLive() error {
 	return nil
 }
 
-// keepStarted marks the kernels that live code starts, and what they reach, though host
-// code may launch none of them.
-func (l *linker) keepStarted(live []bool, taken []int32) error {
-	for any := true; any; {
-		any = false
-		for id := range l.symbols {
-			f := l.symbols[id].function
-			if f == nil || !live[id] {
-				continue
-			}
-			for _, started := range f.potential {
-				if l.symbols[started].isKernel() && !live[started] && (l.keep.fromHost || l.options.Mend) {
-					l.graph.spread(live, []int32{int32(started)})
-					any = true
-				}
-			}
-		}
-	}
+// addStarted adds the kernels that device code starts, though host code may launch none
+// of them.
+func (l *linker) addStarted(kernels, taken []int32) ([]int32, error) {
+	launched := len(kernels)
 	for _, id := range taken {
-		if l.symbols[id].isKernel() && !live[id] {
+		switch {
+		case !l.symbols[id].isKernel() || slices.Contains(kernels, id):
+		case !l.keep.fromHost && !l.options.Mend:
 			// nvlink keeps such a kernel, but not what only that kernel calls.
-			return unsupported("", "kernels that only removed code starts, or that -kernels-used does not name")
+			return nil, unsupported("", "kernels that device code starts, and that -kernels-used does not name")
+		case launched == 1:
+			// Without libcudadevrt nvlink says how much stack the only kernel needs that is
+			// launched, and not of those that others start; with it, of all.
+			return nil, unsupported("", "kernels that device code starts beside the only one that host code launches")
+		default:
+			kernels = append(kernels, id)
 		}
 	}
-	return nil
+	return kernels, nil
 }
 
 // spread marks what is reachable.
