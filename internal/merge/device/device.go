@@ -244,15 +244,17 @@ func (l *linker) finish() ([]byte, error) {
 		}
 	}
 	l.moveConstants()
-	if err := l.checkConstants(); err != nil {
-		return nil, err
+	for _, pass := range []func() error{l.checkConstants, l.packConstants} {
+		if err := pass(); err != nil {
+			return nil, err
+		}
 	}
 	l.reportUndefined()
 	if l.failed() {
 		return nil, l.describeFailed()
 	}
 	l.newRelAction()
-	for _, pass := range []func() error{l.packConstants, l.checkStacks, l.newLateBanks, l.decideRelocations, l.showShared, l.computeAttributes, l.describe} {
+	for _, pass := range []func() error{l.checkStacks, l.newLateBanks, l.decideRelocations, l.showShared, l.computeAttributes, l.describe} {
 		if err := pass(); err != nil {
 			return nil, err
 		}
