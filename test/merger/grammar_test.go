@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -252,6 +253,8 @@ func (g *generator) spoil() {
 		e.define = e.declare // nobody defines it
 	case g.maybe(2):
 		e.declare = e.define // everybody does
+	case slices.ContainsFunc(g.functions, func(f entity) bool { return strings.HasSuffix(f.name, "table") }):
+		// It may be in the table, which it must fit into.
 	default:
 		e.declare = strings.NewReplacer("(int);", "(long);", "[", "[1 + ").Replace(e.declare)
 	}
