@@ -14,6 +14,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/warpld/warpld/test/kit"
@@ -97,29 +98,46 @@ func withProgram(name string, use func(*bench) error) error {
 	return use(&bench{program: p, toolkit: toolkits[0], dir: dir, warpld: os.Getenv("WARPLD_BIN")})
 }
 
+// checkTurns is how often a limit may be missed: the processor time of one link varies by
+// a third on a machine with other work.
+const checkTurns = 3
+
 // checkLimits links small programs and compares ratios to nvlink with limits that a
-// busy machine can keep.
+// busy machine can keep. What is missed is measured again.
 func checkLimits() error {
-	var all results
-	for _, name := range []string{"16", "amplifying"} {
-		found, err := measureProgram(name, 1, "")
-		if err != nil {
+	missed := limits
+	for range checkTurns {
+		var err error
+		if missed, err = missedLimits(missed); err != nil || len(missed) == 0 {
 			return err
+		}
+	}
+	return fmt.Errorf("%d limits are not kept in any of %d measurements", len(missed), checkTurns)
+}
+
+// missedLimits measures what the limits are about, and gives those that are not kept.
+func missedLimits(list []limit) (missed []limit, err error) {
+	var all results
+	var programs []string
+	for _, l := range list {
+		if slices.Contains(programs, l.program) {
+			continue
+		}
+		programs = append(programs, l.program)
+		found, err := measureProgram(l.program, 1, "")
+		if err != nil {
+			return nil, err
 		}
 		all = append(all, found...)
 	}
 	fmt.Print(all.table())
-	failed := 0
-	for _, l := range limits {
+	for _, l := range list {
 		if got := l.ratio(all); !(got >= l.least) { // what was not measured is no number
-			failed++
+			missed = append(missed, l)
 			fmt.Printf("too slow: %s: %.2f, at least %.2f is expected\n", l, got, l.least)
 		}
 	}
-	if failed > 0 {
-		return fmt.Errorf("%d limits are not kept", failed)
-	}
-	return nil
+	return missed, nil
 }
 
 // A limit is how much better than nvlink warpld has to be at something.
