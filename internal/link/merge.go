@@ -37,11 +37,7 @@ func (b *build) merge() {
 		Make: func() (*action.Action, error) {
 			prepare()
 			record, err := b.toolRecord()
-			own := merge.Own(b.Self, b.release().Number(), record, b.mends())
-			if b.options.Own.DedupData {
-				own = own.WeakDataOnce()
-			}
-			b.merging = b.runBy(own)
+			b.merging = b.runBy(merge.Own(b.Self, b.release().Number(), record, b.mergerOptions()...))
 			return b.merging, err
 		},
 		Done: func(r *action.Result) error {
@@ -117,11 +113,18 @@ func (b *build) merged(o *merge.Outcome) error {
 	return nil
 }
 
-// mends reports whether the merger is to make right what nvlink breaks. That is
-// another result than nvlink's, so it has to be asked for.
-func (b *build) mends() bool {
+// mergerOptions are what our merger is told beside nvlink's options: to make right what
+// nvlink breaks, and to leave out what is there twice. That is another result than
+// nvlink's, so it has to be asked for.
+func (b *build) mergerOptions() (options []string) {
 	own := &b.options.Own
-	return (own.Merge == "own" || own.DedupData) && !own.ExactBytes
+	if (own.Merge == "own" || own.DedupData) && !own.ExactBytes {
+		options = append(options, merge.MendOption)
+	}
+	if own.DedupData {
+		options = append(options, merge.OnceOption)
+	}
+	return options
 }
 
 // toolRecord is what the result says of the link: that of nvlink, if the result has to

@@ -27,7 +27,7 @@ func (e *elsewhere) Run(_ context.Context, a *action.Action) (*action.Result, er
 func TestHere(t *testing.T) {
 	next := &elsewhere{}
 	runner := Here(next)
-	own := Own("/bin/warpld", 130, cubin.Tool{Name: "warpld"}, true)
+	own := Own("/bin/warpld", 130, cubin.Tool{Name: "warpld"}, MendOption)
 	part := func(code []byte) []Part {
 		return []Part{{Origin: "a.cubin", Form: Cubin, Code: func() ([]byte, error) { return code, nil }}}
 	}

@@ -19,15 +19,15 @@ const (
 	Stage         = "merge" // after engine.WorkerArgument
 	ToolkitOption = "-toolkit="
 	RecordOption  = "-record=" // once for each field of a cubin.Tool, in their order
+	MendOption    = "-mend"    // a right program where nvlink breaks it
 	OnceOption    = "-weak-data-once"
-	MendOption    = "-mend" // a right program where nvlink breaks it
 	// AnswerFile is what it writes beside nvlink's files.
 	AnswerFile = "merged.json"
 )
 
 // Own is warpld as a merger, for a release of CUDA such as 130. The record is what
-// the output says of the link; mend asks for a right program where nvlink breaks it.
-func Own(self string, release int, record cubin.Tool, mend bool) Merger {
+// the output says of the link; more are MendOption and OnceOption.
+func Own(self string, release int, record cubin.Tool, more ...string) Merger {
 	m := Merger{
 		Tool:  action.File{Name: "warpld", Content: action.AtPath(self)},
 		First: []string{engine.WorkerArgument, Stage, fmt.Sprintf("%s%d", ToolkitOption, release)},
@@ -37,15 +37,7 @@ func Own(self string, release int, record cubin.Tool, mend bool) Merger {
 	for _, field := range []string{record.Output, record.Name, record.Version, record.Build, record.Options} {
 		m.First = append(m.First, RecordOption+field)
 	}
-	if mend {
-		m.First = append(m.First, MendOption)
-	}
-	return m
-}
-
-// WeakDataOnce makes the merger leave out what is there twice.
-func (m Merger) WeakDataOnce() Merger {
-	m.First = append(slices.Clone(m.First), OnceOption)
+	m.First = append(m.First, more...)
 	return m
 }
 

@@ -19,7 +19,7 @@ var parts = []Part{{Origin: "dir/a.o", Form: Carried}, {Origin: `lib "x".a:b.o`,
 
 func TestMergersSeeTheSame(t *testing.T) {
 	vendor := Vendor("/cuda/nvlink").Action(parts, []string{"-arch=sm_80"})
-	own := Own("/bin/warpld", 130, cubin.Tool{Name: "warpld"}, true).Action(parts, []string{"-arch=sm_80"})
+	own := Own("/bin/warpld", 130, cubin.Tool{Name: "warpld"}, MendOption).Action(parts, []string{"-arch=sm_80"})
 	if diff := cmp.Diff(vendor.Args, own.Args[len(own.Args)-len(vendor.Args):]); diff != "" {
 		t.Errorf("the arguments differ:\n%s", diff)
 	}

@@ -218,7 +218,7 @@ func (l *linker) resolveCount(o *object, x *attribute) (keep bool, err error) {
 	case f == nil:
 		return false, damage(o.name, "attribute %#x of the symbol '%s'", x.id, l.symbols[id].name)
 	case !o.lostSymbol(index):
-	case x.id == attrRegisters && le.Uint32(x.data[4:]) < f.registers && !l.options.Mend && !l.options.WeakDataOnce && !l.options.Relocatable:
+	case x.id == attrRegisters && le.Uint32(x.data[4:]) < f.registers && l.options.asNvlink():
 		// nvlink takes the copy with fewer registers, and mixes what it knows of both.
 		return false, unsupported(o.name, "the weak function '%s', which needs fewer registers than in '%s'", l.symbols[id].name, l.symbols[id].origin)
 	default:

@@ -12,8 +12,7 @@ import (
 
 // knownCommon reports whether a symbol is a common variable as the rules have them.
 func knownCommon(y *elf64.Symbol) bool {
-	aligned := y.Value > 0 && y.Value <= maxAlign && y.Value&(y.Value-1) == 0
-	return y.Section == elf64.Common && y.Type == typeData && y.Other == otherGlobal && y.Binding == elf64.Global && aligned && y.Size <= maxSize
+	return y.Section == elf64.Common && y.Type == typeData && y.Other == otherGlobal && y.Binding == elf64.Global && isAlignment(y.Value) && y.Size <= maxSize
 }
 
 // mergeCommon resolves a common variable: of several the largest size counts, and a

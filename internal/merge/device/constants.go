@@ -108,9 +108,7 @@ func (l *linker) placeConstants(s *elf64.Section, data []byte, offset uint64) (a
 	return offset, true
 }
 
-func (l *linker) packs() bool {
-	return l.keep != nil && !l.options.Mend && !l.options.WeakDataOnce && !l.options.Relocatable
-}
+func (l *linker) packs() bool { return l.keep != nil && l.options.asNvlink() }
 
 // isVector reports whether a section of constants has the size of a number or of
 // a vector. If kernels may be removed, nvlink leaves the place of the last one in

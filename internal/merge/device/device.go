@@ -143,6 +143,10 @@ var architectures = []int{75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121}
 // nvlink's, all of them equal, that a link need not ask for this merger.
 func Proven(a arch.Arch) bool { return a.Number < mercury && (a.Suffix == "" || a == specific) }
 
+// asNvlink reports whether the output is to be nvlink's also where that is wrong or
+// larger than it need be.
+func (o *Options) asNvlink() bool { return !o.Mend && !o.WeakDataOnce && !o.Relocatable }
+
 func (o *Options) supported() error {
 	switch {
 	case o.Toolkit != toolkit130 && o.Toolkit != toolkit134:

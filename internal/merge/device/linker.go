@@ -22,7 +22,7 @@ type linker struct {
 	prototypes       prototypeTable
 	shared           []symbolID        // shared variables, in the order in which they were met
 	commons          []symbolID        // common variables, in the order in which they became that
-	referred         map[symbolID]bool // shared variables that code refers to
+	referred         map[symbolID]bool // shared variables that code refers to which is still there
 	replaced         int               // weak functions that strong ones replaced
 	arrivals         int               // of lists of attributes
 	packing          packing           // of constants

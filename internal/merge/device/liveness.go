@@ -77,7 +77,7 @@ func (l *linker) markLive() error {
 		if y.function == nil {
 			continue
 		}
-		if y.isKernel() && (l.keep == nil || l.keep.matches(y)) {
+		if l.launches(y) {
 			kernels = append(kernels, int32(id))
 		}
 		if len(y.function.takenAs) > 0 {
@@ -109,13 +109,18 @@ func (l *linker) markLive() error {
 	return nil
 }
 
+// launches reports whether a function is a kernel that host code may launch.
+func (l *linker) launches(y *symbol) bool {
+	return y.isKernel() && (l.keep == nil || l.keep.matches(y))
+}
+
 // addStarted adds the kernels that device code starts, though host code may launch none
 // of them.
 func (l *linker) addStarted(kernels, taken []int32) ([]int32, error) {
 	launched := len(kernels)
 	for _, id := range taken {
 		switch {
-		case !l.symbols[id].isKernel() || slices.Contains(kernels, id):
+		case !l.symbols[id].isKernel() || l.launches(&l.symbols[id]):
 		case !l.keep.fromHost && !l.options.Mend:
 			// nvlink keeps such a kernel, but not what only that kernel calls.
 			return nil, unsupported("", "kernels that device code starts, and that -kernels-used does not name")

@@ -167,7 +167,7 @@ func (o *object) checkSections(options *Options) error {
 		if !known {
 			return unsupported(o.name, "the section %q of type %#x with flags %#x", s.Name, uint32(s.Type), s.Flags)
 		}
-		if s.Align > maxAlign || s.Align&(s.Align-1) != 0 || s.Size > maxSize {
+		if s.Align != 0 && !isAlignment(s.Align) || s.Size > maxSize {
 			return unsupported(o.name, "the section %q of %d bytes aligned to %d", s.Name, s.Size, s.Align)
 		}
 		if s.Flags&flagOwned != 0 && int64(s.Info) >= int64(len(o.file.Sections)) {

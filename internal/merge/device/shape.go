@@ -182,10 +182,13 @@ func fits(y *elf64.Symbol, s *elf64.Section, index uint32) bool {
 	case y.Type == elf64.Function:
 		return s.Name == ".text."+y.Name && y.Value == 0 && y.Size == s.Size && s.Info&symbolBits == index
 	case y.Other == otherShared || y.Other == otherReserved: // its value is its alignment
-		return y.Value > 0 && y.Value <= maxAlign && y.Value&(y.Value-1) == 0
+		return isAlignment(y.Value)
 	}
 	return y.Value <= s.Size && y.Size <= s.Size-y.Value
 }
+
+// isAlignment reports whether something may be aligned so.
+func isAlignment(n uint64) bool { return n > 0 && n <= maxAlign && n&(n-1) == 0 }
 
 // isAligned reports whether something that a relocation may be about is at an offset:
 // an instruction, an address in data, anything in debug information other than frames.
