@@ -22,13 +22,13 @@ func Repository() (string, error) {
 	return "", errors.Join(err, errors.New("run this inside warpld's repository"))
 }
 
-// Generate writes the program of test/gencorpus into dir and gives its sources.
+// Generate writes the program of test/programs/gencorpus into dir and gives its sources.
 func Generate(dir string, options ...string) ([]string, error) {
 	root, err := Repository()
 	if err != nil {
 		return nil, err
 	}
-	if out, err := exec.Command(filepath.Join(root, "test", "gencorpus"), append([]string{dir}, options...)...).CombinedOutput(); err != nil {
+	if out, err := exec.Command(filepath.Join(root, "test", "programs", "gencorpus"), append([]string{dir}, options...)...).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("gencorpus: %w\n%s", err, out)
 	}
 	return filepath.Glob(filepath.Join(dir, "*.cu"))
@@ -55,13 +55,13 @@ func Amplifying(dir string) ([]string, error) {
 	return files, errors.Join(os.WriteFile(files[0], []byte(kernels.String()), 0o644), os.WriteFile(files[1], []byte(lib.String()), 0o644))
 }
 
-// Thrust copies the program of test/thrust into dir and gives its sources.
+// Thrust copies the program of test/programs/thrust into dir and gives its sources.
 func Thrust(dir string) ([]string, error) {
 	root, err := Repository()
 	if err != nil {
 		return nil, err
 	}
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join(root, "test", "thrust"))); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join(root, "test", "programs", "thrust"))); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
 	return filepath.Glob(filepath.Join(dir, "*.cu"))

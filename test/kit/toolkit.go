@@ -112,7 +112,7 @@ func (t Toolkit) Object(tb testing.TB, kind, name string) string {
 	tb.Helper()
 	dir := os.Getenv("WARPLD_TEST_CORPUS")
 	if dir == "" {
-		tb.Fatal("WARPLD_TEST_CORPUS is not set; .ci/run sets it to what test/buildcorpus built")
+		tb.Fatal("WARPLD_TEST_CORPUS is not set; .ci/run sets it to what test/tools/buildcorpus built")
 	}
 	path := filepath.Join(dir, t.Release(), kind, name)
 	if _, err := os.Stat(path); err != nil {

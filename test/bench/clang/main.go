@@ -1,6 +1,6 @@
 // Command clang compares links of LLVM bitcode: what clang's own linker makes of a program, what
 // warpld makes of it, and what nvcc and nvlink make of the same sources. Programs are the
-// examples of test/clang and a generated one of many modules, which are the sources in
+// examples of test/suites/clang and a generated one of many modules, which are the sources in
 // kernels, over and over, each with other constants and calls.
 //
 // With -write it writes docs/clang-measured.md; with -check it fails if warpld does not keep

@@ -98,7 +98,7 @@ func (b benchmark) arguments(tk kit.Toolkit) ([]string, error) {
 	args := []string{"-arch=sm_80", "-dlto", "-nvvmpath=" + tk.NVVM()}
 	paths, err := filepath.Glob(filepath.Join(dir, "*.o"))
 	if err != nil || len(paths) == 0 {
-		return nil, fmt.Errorf("no objects in %s (%v); test/buildcorpus builds them, and .ci/run tells where", dir, err)
+		return nil, fmt.Errorf("no objects in %s (%v); test/tools/buildcorpus builds them, and .ci/run tells where", dir, err)
 	}
 	for _, path := range paths {
 		if b.files == nil || slices.Contains(b.files, filepath.Base(path)) {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/warpld/warpld/internal/action"
 	"github.com/warpld/warpld/test/kit"
-	"github.com/warpld/warpld/test/scale"
+	"github.com/warpld/warpld/test/tools/scale"
 )
 
 // measured is what an execution costs on a cluster of this machine (TestOverhead).
@@ -35,7 +35,7 @@ func TestPrediction(t *testing.T) {
 }
 
 func predictReplay(t *testing.T) {
-	trace, err := scale.ReadTrace("../scale/testdata/fast64.json")
+	trace, err := scale.ReadTrace("../../tools/scale/testdata/fast64.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func predictLinks(t *testing.T) {
 	if err != nil || len(objects) < 64 {
 		t.Fatalf("%d objects, error %v", len(objects), err)
 	}
-	trace, err := scale.ReadTrace("../scale/testdata/fast64.json")
+	trace, err := scale.ReadTrace("../../tools/scale/testdata/fast64.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,7 @@
 
 // Package reapi tests remote execution and the remote cache against real servers,
 // by the numbers of their acceptance list:
-// Buildbarn as a cluster, bazel-remote as a cache. test/reapi/build makes them.
+// Buildbarn as a cluster, bazel-remote as a cache. test/suites/reapi/build makes them.
 // Numbers 10, 11 and 12, a server that lies, are in internal/action/remote.
 package reapi
 
@@ -30,7 +30,7 @@ func servers(t *testing.T) string {
 	}
 	dir = filepath.Join(dir, "reapi")
 	if _, err := os.Stat(filepath.Join(dir, "built")); err != nil {
-		t.Fatalf("test/reapi/build has not made the servers: %v", err)
+		t.Fatalf("test/suites/reapi/build has not made the servers: %v", err)
 	}
 	return dir
 }

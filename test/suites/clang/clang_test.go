@@ -4,7 +4,7 @@
 // The checks that the engine has to pass, by number, and where they are:
 //
 //	 1  full LTO of the example             Test01FullLTO
-//	 2  ThinLTO in one process, apart, DTLTO Test02ThinLTO; TestDistribute in test/reapi
+//	 2  ThinLTO in one process, apart, DTLTO Test02ThinLTO; TestDistribute in test/suites/reapi
 //	 3  locals, shared memory, aliases      Test03LocalsSharedAliases
 //	 4  names that PTX does not have        Test04Names; strings and comments: TestRepairNames in internal/engine
 //	 5  what is removed, and that it's said Test05Removal; patterns: TestKeep in internal/plan
@@ -213,7 +213,7 @@ func thin(flags ...string) []string {
 }
 
 // Check 2: ThinLTO as separate actions makes the same PTX as in one process, but for the
-// names. LLVM's own distribution (DTLTO) is in test/reapi.
+// names. LLVM's own distribution (DTLTO) is in test/suites/reapi.
 func Test02ThinLTO(t *testing.T) {
 	files := sample(t, ".bc", thin()...)
 	keep := t.TempDir()

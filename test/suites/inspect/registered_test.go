@@ -28,7 +28,7 @@ func TestRegistered(t *testing.T) {
 	for _, options := range []string{"-O0", "-O2", "-O3 -Xcompiler -fPIC", "-O2 -Xcompiler -ffunction-sections,-fdata-sections",
 		"-O0 -ccbin aarch64-linux-gnu-g++", "-O2 -ccbin aarch64-linux-gnu-g++", "-O2 -ccbin clang++-19 -allow-unsupported-compiler"} {
 		object := filepath.Join(t.TempDir(), "hostref.o")
-		args := append(strings.Fields(options), "-w", "-gencode=arch=compute_80,code=lto_80", "-dc", "../corpus/hostref.cu", "-o", object)
+		args := append(strings.Fields(options), "-w", "-gencode=arch=compute_80,code=lto_80", "-dc", "../../programs/corpus/hostref.cu", "-o", object)
 		if out, err := exec.Command(tk.Tool("nvcc"), args...).CombinedOutput(); err != nil {
 			t.Fatalf("nvcc %s: %v\n%s", options, err, out)
 		}

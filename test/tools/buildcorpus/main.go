@@ -1,8 +1,8 @@
-// Buildcorpus compiles what the tests link: the files of test/corpus and a
+// Buildcorpus compiles what the tests link: the files of test/programs/corpus and a
 // generated program, in every form that nvcc gives them, with every toolkit
 // of WARPLD_TEST_CUDA. What is up to date is left alone.
 //
-//	go run ./test/buildcorpus DIR
+//	go run ./test/tools/buildcorpus DIR
 //
 // DIR/objects/RELEASE/KIND/ then holds the objects (WARPLD_TEST_CORPUS is
 // DIR/objects), DIR/files/RELEASE/ one file of every format and variant for
@@ -84,14 +84,14 @@ func writeSources(tests, sources, generated string) error {
 	if err := os.RemoveAll(sources); err != nil {
 		return err
 	}
-	if err := os.CopyFS(sources, os.DirFS(filepath.Join(tests, "corpus"))); err != nil {
+	if err := os.CopyFS(sources, os.DirFS(filepath.Join(tests, "programs", "corpus"))); err != nil {
 		return err
 	}
 	if err := setTimes(sources, time.Unix(1_000_000_000, 0)); err != nil {
 		return err
 	}
 	// One kernel a module: a link then takes six seconds, which a suite can afford for every target.
-	return command("", []string{filepath.Join(tests, "gencorpus"), generated, "--kernels", "1"})
+	return command("", []string{filepath.Join(tests, "programs", "gencorpus"), generated, "--kernels", "1"})
 }
 
 // setTimes sets the time of each file in a folder. With -lineinfo, ptxas 13.0

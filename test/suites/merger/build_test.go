@@ -26,7 +26,7 @@ type setting struct {
 func sources(tb testing.TB) map[string]string {
 	tb.Helper()
 	found := map[string]string{}
-	for _, pattern := range []string{"src/*.cu", "../corpus/*.cu"} {
+	for _, pattern := range []string{"src/*.cu", "../../programs/corpus/*.cu"} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil || len(paths) == 0 {
 			tb.Fatalf("no sources %s: %v", pattern, err)

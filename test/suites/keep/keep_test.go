@@ -187,7 +187,7 @@ func TestCommandsRemakeTheLink(t *testing.T) {
 func TestNativePTX(t *testing.T) {
 	forEachForm(t, func(t *testing.T, tk kit.Toolkit, form string) {
 		native := filepath.Join(t.TempDir(), "b.o")
-		nvcc := exec.Command(tk.Tool("nvcc"), "-dc", "-gencode", "arch=compute_80,code=compute_80", "../corpus/b.cu", "-o", native)
+		nvcc := exec.Command(tk.Tool("nvcc"), "-dc", "-gencode", "arch=compute_80,code=compute_80", "../../programs/corpus/b.cu", "-o", native)
 		if out, err := nvcc.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -200,7 +200,7 @@ func TestNativePTX(t *testing.T) {
 func TestPTXInput(t *testing.T) {
 	forEachForm(t, func(t *testing.T, tk kit.Toolkit, form string) {
 		text := filepath.Join(t.TempDir(), "b.ptx")
-		nvcc := exec.Command(tk.Tool("nvcc"), "-ptx", "-rdc=true", "-arch=compute_80", "../corpus/b.cu", "-o", text)
+		nvcc := exec.Command(tk.Tool("nvcc"), "-ptx", "-rdc=true", "-arch=compute_80", "../../programs/corpus/b.cu", "-o", text)
 		if out, err := nvcc.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}

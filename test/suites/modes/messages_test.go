@@ -8,7 +8,7 @@ const messageGroup = "messages"
 // lines are complete as they are.
 //
 // What nvlink says when libnvvm fails in ways in which the real one cannot be
-// made to fail, test/spy provokes: functions that are missing or answer with an
+// made to fail, test/suites/spy provokes: functions that are missing or answer with an
 // error, PTX that is empty or wrong, crashes and hangs.
 var messages = []struct {
 	text, line string

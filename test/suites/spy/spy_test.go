@@ -1,6 +1,6 @@
 //go:build realtools
 
-// Package spy puts test/nvvmspy in the place of libnvvm, under nvlink and
+// Package spy puts test/tools/nvvmspy in the place of libnvvm, under nvlink and
 // under warpld: the calls that both make of the library must be the same, and
 // whatever the library does wrong must end in a message.
 package spy
@@ -24,7 +24,7 @@ func build(t *testing.T, hidden ...string) string {
 	if err := os.Mkdir(filepath.Join(dir, "lib64"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"-shared", "-fPIC", "-O1", "-o", filepath.Join(dir, "lib64", "libnvvm.so"), "../nvvmspy/nvvm-spy.c", "-ldl"}
+	args := []string{"-shared", "-fPIC", "-O1", "-o", filepath.Join(dir, "lib64", "libnvvm.so"), "../../tools/nvvmspy/nvvm-spy.c", "-ldl"}
 	for _, name := range hidden {
 		args = append(args, "-DHIDE_"+name)
 	}

@@ -1,6 +1,6 @@
 // Table prints the tables of docs/scale.md from the record of a link:
 //
-//	go run ./test/scale/table [-trip 1ms] [-rate 100] [-overhead 11ms] RECORD
+//	go run ./test/tools/scale/table [-trip 1ms] [-rate 100] [-overhead 11ms] RECORD
 package main
 
 import (
@@ -9,7 +9,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/warpld/warpld/test/scale"
+	"github.com/warpld/warpld/test/tools/scale"
 )
 
 func main() {

@@ -37,7 +37,7 @@ func blocks(t *testing.T, path string) (list []block) {
 var notRun = regexp.MustCompile(`(?m)^\*Not run by CI: .*\*$`)
 
 func TestGuides(t *testing.T) {
-	paths, err := filepath.Glob("../../docs/guides/*.md")
+	paths, err := filepath.Glob("../../../docs/guides/*.md")
 	if err != nil || len(paths) < 7 {
 		t.Fatal(paths, err)
 	}
@@ -65,11 +65,11 @@ func TestReadme(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	copied := exec.Command("bash", "-c", `git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$1"`, "-", dir)
-	copied.Dir = "../.."
+	copied.Dir = "../../.."
 	if out, err := copied.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	follow(t, "../../README.md", dir)
+	follow(t, "../../../README.md", dir)
 }
 
 // follow writes the files of a document and runs its commands. At least one link must

@@ -75,7 +75,7 @@ func readSound(tb testing.TB, release string) map[string][]byte {
 	tb.Helper()
 	dir := os.Getenv("WARPLD_TEST_FILES")
 	if dir == "" {
-		tb.Fatal("WARPLD_TEST_FILES is not set; .ci/run sets it to what test/buildcorpus built")
+		tb.Fatal("WARPLD_TEST_FILES is not set; .ci/run sets it to what test/tools/buildcorpus built")
 	}
 	files := map[string][]byte{}
 	for _, name := range sound {

@@ -252,7 +252,7 @@ var rules = []rule{
 // mutate gives a file for -overlay, in which the merger does without a rule.
 func (r *rule) mutate(t *testing.T) string {
 	t.Helper()
-	path, err := filepath.Abs(filepath.Join("../../internal/merge/device", r.file))
+	path, err := filepath.Abs(filepath.Join("../../../internal/merge/device", r.file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +279,7 @@ const mutantVariable = "WARPLD_TEST_MERGER_MUTANT"
 
 // suites are the packages whose tests a mutant is held against, the quick one first.
 var suites = []struct{ folder, run, skip string }{
-	{"../../internal/merge/device", ".", "^$"},
+	{"../../../internal/merge/device", ".", "^$"},
 	{".", ".", "^(TestMutatedInputs|TestRules|TestRulesPage|TestHostile|TestGenerated|TestRandomPrograms|TestLinks)$"},
 	{".", "^(TestGenerated|TestRandomPrograms)$", "^$"},
 }
@@ -368,13 +368,13 @@ func TestRules(t *testing.T) {
 const notYet = "nothing yet"
 
 // rulesPage lists the rules and what caught each.
-const rulesPage = "../../docs/merger-rules.md"
+const rulesPage = "../../../docs/merger-rules.md"
 
 const rulesHead = `# Rules of the merger
 
-What our merger has learnt of nvlink, in the order of ` + "`test/merger/rules_test.go`" + `, which has for each the change of the source that takes it away. TestRules
-makes that change and runs the tests of the package, then those of ` + "`test/merger`" + ` against nvlink's answers; one of them must fail. The last column names the
-first that did, when all rules were taken away one after the other. Written by ` + "`WARPLD_UPDATE_DOCS=1 go test -tags realtools ./test/merger -run TestRules`" + `.
+What our merger has learnt of nvlink, in the order of ` + "`test/suites/merger/rules_test.go`" + `, which has for each the change of the source that takes it away. TestRules
+makes that change and runs the tests of the package, then those of ` + "`test/suites/merger`" + ` against nvlink's answers; one of them must fail. The last column names the
+first that did, when all rules were taken away one after the other. Written by ` + "`WARPLD_UPDATE_DOCS=1 go test -tags realtools ./test/suites/merger -run TestRules`" + `.
 
 | rule | where | caught by |
 |---|---|---|
