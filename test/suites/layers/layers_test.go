@@ -28,6 +28,7 @@ var doesNothing = []string{"os", "os/exec", "net/...", "syscall", "golang.org/x/
 
 var layers = []layer{
 	{packages: "internal/message"},
+	{packages: "internal/gpu", never: doesNothing},
 	{packages: "internal/glob", never: doesNothing},
 	{packages: "internal/pattern", never: doesNothing},
 	{packages: "internal/object/...", ours: []string{"internal/object/...", "internal/message"}},

@@ -1,0 +1,184 @@
+package gpu
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestParse(t *testing.T) {
+	tests := []struct {
+		name string
+		want Arch
+		ok   bool
+	}{
+		{"sm_80", Arch{80, ""}, true},
+		{"sm_90a", Arch{90, "a"}, true},
+		{"sm_100f", Arch{100, "f"}, true},
+		{"compute_80", Arch{}, false},
+		{"sm_", Arch{}, false},
+		{"sm_a", Arch{}, false},
+		{"sm_90b", Arch{}, false},
+		{"sm_90af", Arch{}, false},
+		{"sm_0", Arch{}, false},
+		{"sm_99999999999", Arch{}, false},
+	}
+	for _, test := range tests {
+		got, ok := Parse(test.name)
+		if got != test.want || ok != test.ok {
+			t.Errorf("Parse(%q) = %v, %v; want %v, %v", test.name, got, ok, test.want, test.ok)
+		}
+		if ok && got.String() != test.name {
+			t.Errorf("%v prints as %q", got, got.String())
+		}
+	}
+}
+
+// TestTable holds the rows to what lookups assume.
+func TestTable(t *testing.T) {
+	if !slices.IsSortedFunc(table, func(a, b Row) int { return a.Number - b.Number }) {
+		t.Error("the rows are not in ascending order")
+	}
+	for i := range table {
+		row := &table[i]
+		first, known := Find(row.Family)
+		switch {
+		case !known || first.Family != first.Number || row.Family > row.Number:
+			t.Errorf("sm_%d: the family is called %d", row.Number, row.Family)
+		case row.SharedLimit == 0 || row.Generation.HeaderFlags == 0:
+			t.Errorf("sm_%d: the row lacks SharedLimit or HeaderFlags", row.Number)
+		case row.Merger.Default && !row.Merger.Covers:
+			t.Errorf("sm_%d: the merger is the default without covering it", row.Number)
+		}
+	}
+	if !slices.IsSortedFunc(releases, func(a, b releaseRow) int { return CompareReleases(a.since, b.since) }) {
+		t.Error("the releases are not in ascending order")
+	}
+}
+
+func TestKnown(t *testing.T) {
+	var names []string
+	for _, a := range Known() {
+		if a.Number != madeUp.Number {
+			names = append(names, a.Digits())
+		}
+	}
+	want := []string{"75", "80", "86", "87", "88", "89", "90", "90a", "100", "100a", "100f", "103", "103a", "103f",
+		"107", "107a", "107f", "110", "110a", "110f", "120", "120a", "120f", "121", "121a", "121f"}
+	if !slices.Equal(names, want) {
+		t.Errorf("known are %v; want %v", names, want)
+	}
+}
+
+// everyArch has each number that a cubin can have, with every suffix.
+func everyArch() []Arch {
+	var list []Arch
+	for n := range 256 {
+		for _, suffix := range []string{"", "f", "a"} {
+			list = append(list, Arch{n, suffix})
+		}
+	}
+	return list
+}
+
+// TestGeneration also looks at numbers that have no row, below and between those that do.
+func TestGeneration(t *testing.T) {
+	for _, a := range everyArch() {
+		if a.Number >= madeUp.Number {
+			continue
+		}
+		g := a.Generation()
+		if g.Mercury != (a.Number >= 100) || g.Compat != (a.Number >= 90) || (g.ReservedShared == 1024) != (a.Number >= 90) {
+			t.Errorf("%s: %+v", a, g)
+		}
+	}
+}
+
+func TestMerger(t *testing.T) {
+	numbers := []int{75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121}
+	hopperA := Arch{90, "a"}
+	for _, a := range everyArch() {
+		covers := slices.Contains(numbers, a.Number) && (a.Suffix == "" || a == hopperA)
+		if a.MergerCovers() != covers || a.MergerIsDefault() != (covers && a.Number < 100) {
+			t.Errorf("%s: covered %v, default %v", a, a.MergerCovers(), a.MergerIsDefault())
+		}
+		limit := uint64(0xc000)
+		if a == hopperA {
+			limit = 0x38c00
+		}
+		if a.SharedLimit() != limit {
+			t.Errorf("%s: %d bytes of shared memory", a, a.SharedLimit())
+		}
+	}
+}
+
+func TestMergesInto(t *testing.T) {
+	alone := func(a Arch) bool { return a.Number == 87 || a.Number == 88 }
+	for _, target := range Known() {
+		for _, a := range Known() {
+			want := a.Number <= target.Number && a.Number/10 == target.Number/10 && a.Suffix == target.Suffix
+			if a != target && (alone(a) || alone(target) || target.Number >= 100) {
+				want = false
+			}
+			if got := a.MergesInto(target); got != want {
+				t.Errorf("%s into %s: %v", a, target, got)
+			}
+		}
+	}
+}
+
+func TestFamilies(t *testing.T) {
+	lists := map[Release][][]int{
+		{12, 9}: {{80, 86, 89}, {100, 103}, {120, 121}},
+		{13, 0}: {{80, 86, 89}, {100, 103}, {120, 121}},
+		{13, 1}: {{80, 86, 87, 88, 89}, {100, 103, 107}, {120, 121}},
+		{13, 4}: {{80, 86, 87, 88, 89}, {100, 103, 107}, {120, 121}},
+		{}:      {{80, 86, 89}, {100, 103}, {120, 121}},
+	}
+	for r, families := range lists {
+		for _, a := range everyArch() {
+			for _, target := range Known() {
+				want := a.Number == target.Number
+				for _, family := range families {
+					if slices.Contains(family, a.Number) && slices.Contains(family, target.Number) && a.Number < target.Number {
+						want = true
+					}
+				}
+				if got := a.InFamilyOf(target, r); got != want {
+					t.Errorf("%v: %s in the family of %s: %v", r, a, target, got)
+				}
+			}
+		}
+	}
+}
+
+func TestCompare(t *testing.T) {
+	order := []Arch{{80, ""}, {90, ""}, {90, "f"}, {90, "a"}, {100, ""}}
+	for i, a := range order {
+		for j, b := range order {
+			if got := Compare(a, b); (got < 0) != (i < j) || (got == 0) != (i == j) {
+				t.Errorf("Compare(%s, %s) = %d", a, b, got)
+			}
+		}
+	}
+}
+
+func TestReleases(t *testing.T) {
+	for _, r := range []Release{{}, {11, 1}, {11, 2}, {12, 9}, {13, 0}, {13, 1}, {13, 3}, {13, 4}, {13, 5}, {14, 0}} {
+		n, rules := r.Number(), r.Rules()
+		since134 := n >= 134
+		newMerging := rules.Merge == newMerge
+		if rules.IgnoresSuffixOfCode != (n <= 130) || rules.PassesSuffix != (r != Release{13, 0}) ||
+			rules.RefusesUnknownKind != (n > 130) || rules.RefusesCutArchives != since134 ||
+			rules.ReportsMissingHostCode != since134 || rules.ReadsCompatFirst != since134 ||
+			rules.SplitOptionVotes != since134 || newMerging != since134 ||
+			rules.DeviceLTO != (n >= 112 || n == 0) || r.MergerCovers() != (n == 130 || n == 134) {
+			t.Errorf("%v: %+v", r, rules)
+		}
+		if ReleaseNumbered(n) != r {
+			t.Errorf("%d is not %v", n, r)
+		}
+	}
+	if r := (Release{13, 4}); r.String() != "13.4" || !r.Known() || (Release{}).Known() || r.Before(Release{13, 0}) {
+		t.Errorf("%v", r)
+	}
+}
