@@ -45,7 +45,7 @@ func runBuild(_ context.Context, c link.Caller, args []string) error {
 	if err := shim.Make(dir, tk, c.Self); err != nil {
 		return err
 	}
-	return local.Replace(rest[1], rest[1:], shim.Environment(dir, tk, os.Environ()))
+	return local.Exec(rest[1], rest[1:], shim.Environment(dir, tk, os.Environ()))
 }
 
 // shimDirectory is where the shim for a toolkit stays from run to run. It outlives

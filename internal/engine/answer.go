@@ -28,9 +28,9 @@ func answered(r *action.Result) bool {
 	return r.OK() || r.ExitCode == CallFailed && r.Ending() == "" && len(r.Missing) == 0
 }
 
-// Judge reads the result of a compile action. The error is what nvlink says in
-// the case, with the stage and the modules added.
-func Judge(kind plan.Engine, modules []Module, r *action.Result) (*Outcome, error) {
+// ParseResult returns what a compile action made. The error is nvlink's message for
+// the failure, with the stage and the modules added.
+func ParseResult(kind plan.Engine, modules []Module, r *action.Result) (*Outcome, error) {
 	if !answered(r) {
 		return nil, died(kind, modules, r)
 	}
@@ -118,7 +118,7 @@ var jitLinkError = pattern.Lazy(`(?:ERROR in nvvmCompileProgram: (\w+)|ERROR (\w
 
 // Ending says what the library did to its worker; empty: nothing.
 func Ending(r *action.Result) string {
-	if r.ExitCode == Contradicted {
+	if r.ExitCode == InvalidShards {
 		return "gave parts of PTX that don't fit together"
 	}
 	return r.Ending()

@@ -121,8 +121,8 @@ func renamed(arg string, names map[string]string) string {
 	return arg
 }
 
-// Judge reads the result of a job.
-func (j *DistributedJob) Judge(r *action.Result) error {
+// CheckResult returns the error for a job that failed.
+func (j *DistributedJob) CheckResult(r *action.Result) error {
 	if r.OK() {
 		return nil
 	}

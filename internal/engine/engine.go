@@ -41,9 +41,9 @@ const (
 // an answer is no result to keep, here or on a server.
 const CallFailed = 3
 
-// Contradicted is the worker's exit code when the lengths of the shards don't fit
+// InvalidShards is the worker's exit code when the lengths of the shards don't fit
 // their text: threads of the library got in each other's way.
-const Contradicted = 4
+const InvalidShards = 4
 
 // A Module is one piece of intermediate code and the name that messages give it.
 type Module struct {
@@ -78,7 +78,8 @@ type Job struct {
 	Options []string
 	// PostLink asks for the bitcode of all modules after they were linked.
 	PostLink bool `json:",omitempty"`
-	// Apart asks for a result of each module by itself, in files named by Apart.
+	// Apart asks for a result of each module by itself, in files named by
+	// SeparateFile.
 	Apart bool `json:",omitempty"`
 	// LLVM is for the engine on libLLVM alone.
 	LLVM *LLVMJob `json:",omitempty"`
@@ -116,23 +117,24 @@ func Compile(kind plan.Engine, t Tools, modules []Module, options []string) (*ac
 	return job.action(t, modules, nil, outputs)
 }
 
-// CompileApart is the action that makes PTX of each module by itself. One process
+// CompileSeparately returns the action that makes PTX of each module by itself. One process
 // for many small modules saves most of the time: loading the library takes longer.
-func CompileApart(kind plan.Engine, t Tools, modules []Module, options []string) (*action.Action, error) {
+func CompileSeparately(kind plan.Engine, t Tools, modules []Module, options []string) (*action.Action, error) {
 	var outputs []string
 	for i := range modules {
-		outputs = append(outputs, Apart(i, PTXFile), Apart(i, AnswerFile))
+		outputs = append(outputs, SeparateFile(i, PTXFile), SeparateFile(i, AnswerFile))
 	}
 	return (&Job{Engine: kind, Options: options, Apart: true}).action(t, modules, nil, outputs)
 }
 
-// Apart is the name of a module's own output file.
-func Apart(place int, file string) string { return fmt.Sprintf("%05d-%s", place, file) }
+// SeparateFile returns the name of a module's own output file.
+func SeparateFile(place int, file string) string { return fmt.Sprintf("%05d-%s", place, file) }
 
-// ResultApart is the result that Compile gives for one module of CompileApart.
-func ResultApart(r *action.Result, place int) *action.Result {
+// SeparateResult returns one module's part of a CompileSeparately result, in the form of
+// a Compile result.
+func SeparateResult(r *action.Result, place int) *action.Result {
 	one := *r
-	one.Outputs = map[string]action.Content{PTXFile: r.Outputs[Apart(place, PTXFile)], AnswerFile: r.Outputs[Apart(place, AnswerFile)]}
+	one.Outputs = map[string]action.Content{PTXFile: r.Outputs[SeparateFile(place, PTXFile)], AnswerFile: r.Outputs[SeparateFile(place, AnswerFile)]}
 	return &one
 }
 

@@ -8,28 +8,28 @@ import (
 	"github.com/warpld/warpld/internal/plan"
 )
 
-// TestResultApart: what one module of several gives is what it gives by itself.
-func TestResultApart(t *testing.T) {
+// TestSeparateResult: what one module of several gives is what it gives by itself.
+func TestSeparateResult(t *testing.T) {
 	modules := []Module{{Origin: "a.o", Content: action.Bytes([]byte("a"))}, {Origin: "b.o", Content: action.Bytes([]byte("b"))}}
-	a, err := CompileApart(plan.NVVM, Tools{}, modules, []string{"-opt=0"})
+	a, err := CompileSeparately(plan.NVVM, Tools{}, modules, []string{"-opt=0"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := &action.Result{Outputs: map[string]action.Content{}}
 	for _, name := range a.Outputs {
 		text := "PTX in " + name
-		if slices.Contains([]string{Apart(0, AnswerFile), Apart(1, AnswerFile)}, name) {
+		if slices.Contains([]string{SeparateFile(0, AnswerFile), SeparateFile(1, AnswerFile)}, name) {
 			text = `{"Log": "module-00000.ir is fine"}`
 		}
 		r.Outputs[name] = action.Bytes([]byte(text))
 	}
 	for i := range modules {
-		outcome, err := Judge(plan.NVVM, modules[i:i+1], ResultApart(r, i))
+		outcome, err := ParseResult(plan.NVVM, modules[i:i+1], SeparateResult(r, i))
 		if err != nil {
 			t.Fatal(err)
 		}
 		text, err := outcome.PTX.Read()
-		if err != nil || string(text) != "PTX in "+Apart(i, PTXFile) || outcome.Log.Text != modules[i].Origin+" is fine" {
+		if err != nil || string(text) != "PTX in "+SeparateFile(i, PTXFile) || outcome.Log.Text != modules[i].Origin+" is fine" {
 			t.Errorf("%q, %v, %q", text, err, outcome.Log.Text)
 		}
 	}

@@ -65,8 +65,8 @@ func MergeBitcode(t Tools, modules []Module, settings plan.LLVM) (*action.Action
 	return a, nil
 }
 
-// JudgeBitcode reads the result of such an action.
-func JudgeBitcode(modules []Module, r *action.Result) (*Outcome, *LLVMAnswer, error) {
+// ParseBitcodeResult returns what an action of CompileBitcode or MergeBitcode made.
+func ParseBitcodeResult(modules []Module, r *action.Result) (*Outcome, *LLVMAnswer, error) {
 	if !answered(r) {
 		return nil, nil, bitcodeDied(modules, r)
 	}

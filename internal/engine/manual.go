@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 
-	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object"
 )
 
@@ -25,44 +23,6 @@ const (
 // ArgumentsFrom begins an argument that stands for those in a file, each of which
 // ends in a NUL.
 const ArgumentsFrom = "@"
-
-// CodeName is nvcc's name for the code of a module: "lto_80", "compute_80", "sm_80".
-func CodeName(m *object.Module) string {
-	number := strings.TrimPrefix(m.Arch.String(), "sm_")
-	switch m.Kind {
-	case object.NVVM:
-		return "lto_" + number
-	case object.PTX:
-		return "compute_" + number
-	}
-	return "sm_" + number
-}
-
-// TextOf is PTX without the NULs that may follow it in a fat binary, at which
-// ptxas stumbles.
-func TextOf(m *object.Module) ([]byte, error) {
-	text, err := m.Data()
-	return bytes.TrimRight(text, "\x00"), err
-}
-
-// Namesakes are the objects of one origin, each once: several only if "ld -r"
-// made a file of them or members of an archive share a name.
-func Namesakes(objects []*object.Object, origin message.Origin) []*object.Object {
-	var list []*object.Object
-	for _, o := range objects {
-		if o.Origin == origin && PlaceOf(list, o) < 0 {
-			list = append(list, o)
-		}
-	}
-	return list
-}
-
-// PlaceOf tells which of the namesakes an object is, by where its code lies.
-func PlaceOf(namesakes []*object.Object, o *object.Object) int {
-	return slices.IndexFunc(namesakes, func(other *object.Object) bool {
-		return other.Fatbin.Path == o.Fatbin.Path && other.Fatbin.Offset == o.Fatbin.Offset
-	})
-}
 
 // A HostRefList is one list of host references and libnvvm's name for it.
 type HostRefList struct {

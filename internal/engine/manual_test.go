@@ -4,8 +4,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/warpld/warpld/internal/message"
-	"github.com/warpld/warpld/internal/object"
 )
 
 func TestShards(t *testing.T) {
@@ -39,34 +37,5 @@ func TestShardFile(t *testing.T) {
 	}
 	if got := ShardFile("x/lto.ptx", 7, 12); got != "x/shard-00007/lto.ptx" {
 		t.Errorf("one of twelve is called %q", got)
-	}
-}
-
-func TestCodeName(t *testing.T) {
-	for want, m := range map[string]object.Module{
-		"lto_80":     {Kind: object.NVVM, Arch: object.Arch{Number: 80}},
-		"compute_90": {Kind: object.PTX, Arch: object.Arch{Number: 90}},
-		"sm_100a":    {Kind: object.ELF, Arch: object.Arch{Number: 100, Suffix: "a"}},
-	} {
-		if got := CodeName(&m); got != want {
-			t.Errorf("CodeName gives %q, want %q", got, want)
-		}
-	}
-}
-
-// TestNamesakes has an object of two parts, which the command line names twice.
-func TestNamesakes(t *testing.T) {
-	at := func(file string, offset int64) *object.Object {
-		return &object.Object{Origin: message.Origin{File: file}, Fatbin: object.Source{Path: file, Offset: offset}}
-	}
-	objects := []*object.Object{at("a.o", 64), at("b.o", 64), at("b.o", 512), at("b.o", 64), at("b.o", 512)}
-	namesakes := Namesakes(objects, message.Origin{File: "b.o"})
-	if len(namesakes) != 2 {
-		t.Fatalf("%d namesakes, want 2", len(namesakes))
-	}
-	for i, want := range []int{-1, 0, 1, 0, 1} {
-		if got := PlaceOf(namesakes, objects[i]); got != want {
-			t.Errorf("object %d is at place %d, want %d", i, got, want)
-		}
 	}
 }

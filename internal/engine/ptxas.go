@@ -9,9 +9,9 @@ import (
 	"github.com/warpld/warpld/internal/pattern"
 )
 
-// JudgeAssembly reads the result of an assemble action: the cubin and what ptxas
-// said, or all of that with what nvlink adds as the error that ends the link.
-func JudgeAssembly(r *action.Result) (cubin action.Content, said []*message.Message, err error) {
+// ParseAssemblyResult returns the cubin of an assemble action and the messages of
+// ptxas. If ptxas failed, the error holds these messages and the one nvlink adds.
+func ParseAssemblyResult(r *action.Result) (cubin action.Content, said []*message.Message, err error) {
 	said = message.Parse(string(r.Stdout) + string(r.Stderr))
 	for _, m := range said {
 		// nvlink's own ptxas reads from memory and calls that so.

@@ -147,8 +147,8 @@ func Backend(tt ThinTools, t Tools, modules []Module, place int, settings plan.L
 	return thinAction("compile-thin", tt.Clang, t, args, inputs, PTXFile), nil
 }
 
-// JudgeThin reads the result of one of LLVM's programs.
-func JudgeThin(what string, modules []Module, r *action.Result) error {
+// CheckThinResult returns the error for a run of one of LLVM's programs that failed.
+func CheckThinResult(what string, modules []Module, r *action.Result) error {
 	if r.OK() {
 		return nil
 	}
@@ -177,8 +177,8 @@ func ThinRemarks(r *action.Result) (remarks []string) {
 	return remarks
 }
 
-// Summarized gives the module of such an action.
-func Summarized(r *action.Result) action.Content { return r.Outputs[summarizedFile] }
+// SummarizedModule returns the module that an action of Summarize wrote.
+func SummarizedModule(r *action.Result) action.Content { return r.Outputs[summarizedFile] }
 
 // RepairNames makes names of PTX of those that ThinLTO gives to what one module lets
 // another have: NAME.llvm.HASH. Strings and comments stay as they are.

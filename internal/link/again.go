@@ -27,7 +27,7 @@ const (
 // says so.
 func (b *build) compileAgain(r *action.Result, vector []string, try int) bool {
 	split := slices.IndexFunc(vector, func(option string) bool { return strings.HasPrefix(option, splitOption) })
-	if split < 0 || r.TimedOut || r.OutOfMemory > 0 || r.Signal == "" && r.ExitCode != engine.Contradicted {
+	if split < 0 || r.TimedOut || r.OutOfMemory > 0 || r.Signal == "" && r.ExitCode != engine.InvalidShards {
 		return false
 	}
 	next := "it is run once more"

@@ -45,7 +45,7 @@ func (b *build) compileBitcode() {
 			return b.optimizing, err
 		},
 		Done: func(r *action.Result) error {
-			outcome, answer, err := engine.JudgeBitcode(modules, r)
+			outcome, answer, err := engine.ParseBitcodeResult(modules, r)
 			if err != nil {
 				return err
 			}
@@ -63,7 +63,7 @@ func (b *build) mergeBitcode() {
 	b.graph.Add(&action.Step{
 		Make: func() (*action.Action, error) { return engine.MergeBitcode(b.llvmTools(), modules, b.plan.LLVM) },
 		Done: func(r *action.Result) error {
-			_, answer, err := engine.JudgeBitcode(modules, r)
+			_, answer, err := engine.ParseBitcodeResult(modules, r)
 			if err == nil {
 				b.trace(answer)
 				b.output = r.Outputs[engine.LinkedFile]

@@ -119,7 +119,7 @@ func (l *linker) symbolsByModule(ctx context.Context, w *workshop) [][]ptx.Decla
 				return engine.Compile(alone.Engine, tools, one, alone.EngineOptions())
 			},
 			Done: func(r *action.Result) error {
-				outcome, err := engine.Judge(alone.Engine, one, r)
+				outcome, err := engine.ParseResult(alone.Engine, one, r)
 				if err != nil {
 					return nil
 				}

@@ -151,7 +151,7 @@ func (b *build) compile(vector []string, try int) {
 				return nil
 			}
 			b.linked = r.Outputs[engine.LinkedFile]
-			outcome, err := engine.Judge(b.plan.Engine, modules, r)
+			outcome, err := engine.ParseResult(b.plan.Engine, modules, r)
 			if err != nil {
 				return err
 			}
@@ -240,7 +240,7 @@ func (b *build) assembleNative(piece *plan.Piece, place int) *assembly {
 	return b.assemble(&assembly{
 		piece:     piece,
 		place:     place,
-		ptx:       action.Content{Load: func() ([]byte, error) { return engine.TextOf(piece.Module) }},
+		ptx:       action.Content{Load: piece.Module.Text},
 		arguments: relocatable(append(strings.Fields(piece.Module.Options), b.plan.Assemble...)),
 	}, nil)
 }
@@ -258,7 +258,7 @@ func (b *build) assemble(a *assembly, then func(*assembly)) *assembly {
 			return a.action, nil
 		},
 		Done: func(r *action.Result) (err error) {
-			a.cubin, a.said, err = engine.JudgeAssembly(r)
+			a.cubin, a.said, err = engine.ParseAssemblyResult(r)
 			a.failed = err != nil
 			b.tookAssembly(a, r.Usage.Wall, err == nil)
 			if err == nil && then != nil {

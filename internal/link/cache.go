@@ -44,7 +44,7 @@ func (l *linker) open(ctx context.Context, r *local.Runner) (*workshop, func(), 
 	limited := jobs.New(r, limits)
 	s, err := l.remote(ctx, machine{digest, r.Dir, w.jobs})
 	w.limited, w.runner, w.inFlight = limited, cached(s.front(limited)), l.inFlight(w.jobs)
-	if !l.options.Own.Keep { // with that, every step leaves its directory
+	if !l.options.Own.KeepWorkDirs { // with that, every step leaves its directory
 		w.limited, w.runner = merge.Here(w.limited), merge.Here(w.runner)
 	}
 	w.remember = func(next action.Runner) action.Runner { return cached(s.cache(next)) }
@@ -64,7 +64,7 @@ func (l *linker) open(ctx context.Context, r *local.Runner) (*workshop, func(), 
 // cache opens the cache, if there is to be one.
 func (l *linker) cache() *cache.Cache {
 	o := &l.options.Own
-	if o.Cache == "off" || o.Keep {
+	if o.Cache == "off" || o.KeepWorkDirs {
 		return nil
 	}
 	dir, err := cache.Dir(l.Env)

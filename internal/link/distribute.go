@@ -37,7 +37,7 @@ func Distribute(ctx context.Context, c Caller, args []string) (err error) {
 		return err
 	}
 	l.options.Output = jobs.Common.Output
-	runner, err := local.New(l.options.Own.TempDir, l.options.Own.Keep)
+	runner, err := local.New(l.options.Own.TempDir, l.options.Own.KeepWorkDirs)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (l *linker) distribute(ctx context.Context, w *workshop, d *engine.Distribu
 		graph.Add(&action.Step{
 			Make: func() (*action.Action, error) { return a, nil },
 			Done: func(r *action.Result) error {
-				if err := job.Judge(r); err != nil {
+				if err := job.CheckResult(r); err != nil {
 					return err
 				}
 				said[i] = r.Stderr

@@ -42,7 +42,7 @@ func (l *linker) handOver(reason string) error {
 	if l.options.LTO && l.options.NVVMPath == "" {
 		args = append(args, "-nvvmpath="+l.nvvmDirectory())
 	}
-	return local.Replace(nvlink, args, os.Environ())
+	return local.Exec(nvlink, args, os.Environ())
 }
 
 // nvvmDirectory is what nvlink wants of -nvvmpath: the directory above the lib64

@@ -28,7 +28,7 @@ func (l *linker) readInputs() ([]*object.Object, error) {
 		Machine:     machines[o.CPUArch],
 		Toolkit:     l.release().Number(),
 	}, func(m *message.Message) {
-		severity, _ := policy(o).Treats(m)
+		severity, _ := policy(o).Apply(m)
 		refused = refused || severity == message.Error && !m.Extra
 		l.hearReader(m)
 	})

@@ -84,11 +84,11 @@ func (b *build) keepModules(k *keeper) (names []string) {
 // moduleArguments are for the module of a piece, by itself or in a fat binary.
 func (b *build) moduleArguments(piece plan.Piece, container bool, output string) []string {
 	origin := piece.Object.Origin
-	args := []string{"-arch=" + engine.CodeName(piece.Module)}
+	args := []string{"-arch=" + piece.Module.CodeName()}
 	if origin.Member != "" {
 		args = append(args, "-member="+origin.Member)
 	}
-	if place := engine.PlaceOf(engine.Namesakes(b.objects, origin), piece.Object); place > 0 {
+	if place := object.IndexOf(object.Namesakes(b.objects, origin), piece.Object); place > 0 {
 		args = append(args, "-place="+strconv.Itoa(place))
 	}
 	if container {

@@ -137,7 +137,7 @@ func (l *linker) link(ctx context.Context) (err error) {
 	if end(); err != nil {
 		return err
 	}
-	runner, err := local.New(l.options.Own.TempDir, l.options.Own.Keep)
+	runner, err := local.New(l.options.Own.TempDir, l.options.Own.KeepWorkDirs)
 	if err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (l *linker) reportPlan(n int) {
 
 // run runs the actions, from the cache where it can.
 func (l *linker) run(ctx context.Context, runner *local.Runner) (*build, error) {
-	if l.options.Own.Keep {
+	if l.options.Own.KeepWorkDirs {
 		l.tell("the working directories of the actions are kept in %s", runner.Root())
 	}
 	l.explain()

@@ -41,7 +41,7 @@ func (b *build) merge() {
 			return b.merging, err
 		},
 		Done: func(r *action.Result) error {
-			outcome, err := merge.JudgeOwn(mergerView(b.parts), r)
+			outcome, err := merge.ParseOwnResult(mergerView(b.parts), r)
 			var unknown *merge.NotCovered
 			switch {
 			case err == nil:
@@ -75,7 +75,7 @@ func (b *build) mergeByVendor(after []*action.Step, prepare func(), refused erro
 			return b.merging, err
 		},
 		Done: func(r *action.Result) error {
-			outcome, err := merge.Judge(mergerView(b.parts), r)
+			outcome, err := merge.ParseResult(mergerView(b.parts), r)
 			if err != nil {
 				merge.Explain(err, refused)
 				return err
@@ -100,7 +100,7 @@ func (b *build) mergeLimit() int64 {
 // merged ends the link with the result of a merge.
 func (b *build) merged(o *merge.Outcome) error {
 	for _, m := range o.Said {
-		m.Fixed = m.Fixed || b.plan.Assembles
+		m.PolicyExempt = m.PolicyExempt || b.plan.Assembles
 	}
 	b.reportAll(&o.Said)
 	for _, r := range o.Removed {

@@ -170,9 +170,9 @@ func (l *linker) recordPlan() {
 		r.Reasons = append(r.Reasons, record.Reason{Rule: what})
 	}
 	for _, o := range l.plan.Agreed.Options() {
-		option := record.Option{Name: o.Name, Value: o.Value, Said: []record.Opinion{}}
+		option := record.Option{Name: o.Name, Value: o.Value, Votes: []record.Vote{}}
 		for _, said := range o.Said {
-			option.Said = append(option.Said, record.Opinion{Value: said.Value, Inputs: said.Inputs})
+			option.Votes = append(option.Votes, record.Vote{Value: said.Value, Inputs: said.Inputs})
 		}
 		r.Options = append(r.Options, option)
 	}

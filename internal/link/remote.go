@@ -34,14 +34,14 @@ func (l *linker) remote(ctx context.Context, here machine) (server, error) {
 	o := l.options.Own.Remote
 	same := func(next action.Runner) action.Runner { return next }
 	none := server{front: same, cache: same, close: func() {}}
-	if o.Cache == "" && o.Execute == "" || l.options.Own.Keep { // with that, every step leaves its directory here
+	if o.Cache == "" && o.Execute == "" || l.options.Own.KeepWorkDirs { // with that, every step leaves its directory here
 		return none, nil
 	}
 	machines, err := machinesOf(o)
 	if err != nil {
 		return none, badRemote(err)
 	}
-	machines.Here = here.jobs
+	machines.LocalSlots = here.jobs
 	client, err := remote.Dial(ctx, remote.Config{Server: o.Cache + o.Execute, Authorities: o.Authorities, Certificate: o.Certificate, Key: o.Key,
 		Token: o.Token, Helper: o.Helper, Upload: o.Upload, Digest: here.digest, Dir: here.dir, Note: l.without})
 	if errors.Is(err, remote.ErrNoCredentials) {

@@ -78,14 +78,14 @@ func (s *scan) compile(ctx context.Context, w *workshop, batch []int) *action.St
 	}
 	return &action.Step{
 		Make: func() (a *action.Action, err error) {
-			if a, err = engine.CompileApart(s.plan.Engine, s.tools, modules, s.engineOptions(s.vector)); err == nil {
+			if a, err = engine.CompileSeparately(s.plan.Engine, s.tools, modules, s.engineOptions(s.vector)); err == nil {
 				a.Label = "scan"
 			}
 			return a, err
 		},
 		Done: func(r *action.Result) error {
 			for place, i := range batch {
-				one := engine.ResultApart(r, place)
+				one := engine.SeparateResult(r, place)
 				if err := s.read(i, one); err != nil {
 					return err
 				}

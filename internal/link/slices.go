@@ -103,7 +103,7 @@ func (b *build) engineOptions(vector []string) []string {
 }
 
 func (b *build) compiledText(modules []engine.Module, r *action.Result) ([]byte, *engine.Outcome, error) {
-	outcome, err := engine.Judge(b.plan.Engine, modules, r)
+	outcome, err := engine.ParseResult(b.plan.Engine, modules, r)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 
-	"github.com/warpld/warpld/internal/engine"
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object"
 	"github.com/warpld/warpld/internal/object/bitcode"
@@ -124,7 +123,7 @@ func symbolsOf(piece *plan.Piece, scanned map[*object.Module][]symbols.Symbol) (
 	case m.Kind == object.LLVM:
 		return symbolsOfBitcode(m.Bitcode), fromBitcode, nil
 	case m.Kind == object.PTX:
-		text, err := engine.TextOf(m)
+		text, err := m.Text()
 		if err != nil {
 			return nil, "", err
 		}

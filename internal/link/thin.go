@@ -73,7 +73,7 @@ func (t *thinLink) prepare(place int) []*action.Step {
 			return t.edits[place], err
 		},
 		Done: func(r *action.Result) error {
-			_, answer, err := engine.JudgeBitcode(one, r)
+			_, answer, err := engine.ParseBitcodeResult(one, r)
 			if err == nil {
 				t.trace(answer)
 				one[0].Content = r.Outputs[engine.LinkedFile]
@@ -89,8 +89,8 @@ func (t *thinLink) prepare(place int) []*action.Step {
 			return t.summaries[place], nil
 		},
 		Done: func(r *action.Result) error {
-			one[0].Content = engine.Summarized(r)
-			return engine.JudgeThin("opt", one, r)
+			one[0].Content = engine.SummarizedModule(r)
+			return engine.CheckThinResult("opt", one, r)
 		},
 	})
 	return []*action.Step{edited, summarized}
@@ -117,7 +117,7 @@ func (t *thinLink) link(before []*action.Step) {
 			return t.linking, nil
 		},
 		Done: func(r *action.Result) error {
-			if err := engine.JudgeThin("the thin link", t.modules, r); err != nil {
+			if err := engine.CheckThinResult("the thin link", t.modules, r); err != nil {
 				return err
 			}
 			t.linked = r
@@ -137,7 +137,7 @@ func (t *thinLink) backend(place int, linked *action.Result) {
 			return t.backends[place], err
 		},
 		Done: func(r *action.Result) error {
-			if err := engine.JudgeThin("clang", t.modules[place:place+1], r); err != nil {
+			if err := engine.CheckThinResult("clang", t.modules[place:place+1], r); err != nil {
 				return err
 			}
 			t.took(t.timeOfLTO("llvm", "llvm.bc", "llvm.ptx"), r.Usage.Wall)

@@ -150,12 +150,12 @@ var hostless = pattern.Lazy(`(?m)^nvlink info    : Input '.*' has no host code, 
 
 var registered = pattern.Lazy(`DEFINE_REGISTER_FUNC\((.*)\)`)
 
-// Judge reads the result of a merge by nvlink. The error is what nvlink said, with the
+// ParseResult returns what a merge by nvlink made. The error is what nvlink said, with the
 // user's names for the parts.
-func Judge(parts []Part, r *action.Result) (*Outcome, error) {
+func ParseResult(parts []Part, r *action.Result) (*Outcome, error) {
 	said := message.Parse(hostless().ReplaceAllString(withOrigins(string(r.Stdout)+string(r.Stderr), parts), ""))
 	for _, m := range said {
-		m.Fixed = true // the merger was told of -Werror and the like
+		m.PolicyExempt = true // the merger was told of -Werror and the like
 	}
 	if !r.OK() {
 		return nil, failure(said, r)

@@ -56,9 +56,9 @@ type NotCovered struct{ What string }
 
 func (n *NotCovered) Error() string { return n.What }
 
-// JudgeOwn reads the result of a merge by warpld. The error is a NotCovered, or
+// ParseOwnResult returns what a merge by warpld made. The error is a NotCovered, or
 // messages in nvlink's words.
-func JudgeOwn(parts []Part, r *action.Result) (*Outcome, error) {
+func ParseOwnResult(parts []Part, r *action.Result) (*Outcome, error) {
 	if !r.OK() {
 		how := cmp.Or(r.Ending(), fmt.Sprintf("ended with exit code %d: %s", r.ExitCode, r.Stderr))
 		return nil, &NotCovered{"why warpld's merger " + how}

@@ -43,8 +43,8 @@ func answered(a Answer) *action.Result {
 		AnswerFile: action.Bytes(text), outputFile: action.Bytes(objecttest.Cubin(objecttest.CubinFile{Arch: 80, Linked: true})), registerFile: action.Bytes([]byte(Registration([]string{"_1"})))}}
 }
 
-func TestJudgeOwn(t *testing.T) {
-	out, err := JudgeOwn(parts, answered(Answer{Messages: message.List{{Severity: message.Warning, Text: "in part-00001.cubin", Notes: []string{"part-00000.o"}}},
+func TestParseOwnResult(t *testing.T) {
+	out, err := ParseOwnResult(parts, answered(Answer{Messages: message.List{{Severity: message.Warning, Text: "in part-00001.cubin", Notes: []string{"part-00000.o"}}},
 		Removed: []device.Removal{{Symbol: "f", From: "part-00000.o"}}}))
 	if err != nil {
 		t.Fatal(err)
@@ -52,12 +52,12 @@ func TestJudgeOwn(t *testing.T) {
 	if m := out.Said[0]; m.Text != `in lib "x".a:b.o` || m.Notes[0] != "dir/a.o" || out.Removed[0].From != "dir/a.o" || out.Registered[0] != "_1" {
 		t.Errorf("the outcome is %+v, its message %+v", out, m)
 	}
-	if _, err := JudgeOwn(parts, answered(Answer{Failed: true, Messages: message.List{{Severity: message.Error, Text: "'part-00000.o'"}}})); err == nil || err.Error() != "'dir/a.o'" {
+	if _, err := ParseOwnResult(parts, answered(Answer{Failed: true, Messages: message.List{{Severity: message.Error, Text: "'part-00000.o'"}}})); err == nil || err.Error() != "'dir/a.o'" {
 		t.Errorf("a failed merge: %v", err)
 	}
 	var unknown *NotCovered
 	for _, r := range []*action.Result{answered(Answer{NotCovered: "x of part-00000.o"}), {Signal: "killed"}, {TimedOut: true}, {ExitCode: 1, Stderr: []byte("usage")}} {
-		if _, err := JudgeOwn(parts, r); !errors.As(err, &unknown) {
+		if _, err := ParseOwnResult(parts, r); !errors.As(err, &unknown) {
 			t.Errorf("%+v: %v", r, err)
 		}
 	}

@@ -24,13 +24,13 @@ type Policy struct {
 	Suffix string
 }
 
-// Treats says what becomes of a message: its severity, and whether it is shown.
+// Apply returns the severity that a message gets and reports whether it is shown.
 // With nvlink -disable-infos hides warnings and no infos, and -w hides nothing;
 // of the messages that nvlink doesn't have they hide what their names say.
-func (p Policy) Treats(m *Message) (severity Severity, shown bool) {
+func (p Policy) Apply(m *Message) (severity Severity, shown bool) {
 	warning := m.Severity == Warning
 	switch {
-	case m.Fixed || m.Severity > Warning || !m.linkers():
+	case m.PolicyExempt || m.Severity > Warning || !m.linkers():
 		return m.Severity, true
 	case m.Extra && warning && p.Strict:
 		return Error, true
@@ -75,7 +75,7 @@ func (l *Log) SetPolicy(p Policy) {
 func (l *Log) Report(m *Message) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	severity, shown := l.policy.Treats(m)
+	severity, shown := l.policy.Apply(m)
 	if !shown {
 		return
 	}

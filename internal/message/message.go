@@ -51,8 +51,9 @@ type Message struct {
 	// alone, because a build that nvlink links must not fail, and --warpld-strict
 	// makes an error of the warning.
 	Extra bool
-	// Fixed marks what -Werror and the like leave as it is.
-	Fixed bool
+	// PolicyExempt messages keep their severity and are shown whatever -Werror and
+	// similar options say. The JSON name is the one that stored results have.
+	PolicyExempt bool `json:"Fixed"`
 	// Verbatim says that Text is not a message but a tool's own output, to be
 	// printed as it is.
 	Verbatim bool

@@ -64,7 +64,7 @@ func TestWhatOptionsHide(t *testing.T) {
 		{Message{Severity: Info}, Policy{NoInfos: true, NoWarnings: true}, true},
 		{Message{Severity: Warning}, Policy{NoWarnings: true}, true},
 		{Message{Severity: Warning}, infos, false},
-		{Message{Severity: Warning, Fixed: true}, infos, true},
+		{Message{Severity: Warning, PolicyExempt: true}, infos, true},
 		{Message{Severity: Warning, Tool: "ptxas"}, infos, true},
 		{Message{Severity: Error}, infos, true},
 		{Message{Severity: Info, Extra: true}, infos, false},

@@ -161,7 +161,7 @@ func (m *Module) BitcodeFiles() ([][]byte, error) {
 	}
 	var files [][]byte
 	for i := range f.Modules {
-		files = append(files, f.Alone(i))
+		files = append(files, f.Extract(i))
 	}
 	return files, nil
 }

@@ -147,7 +147,7 @@ func (m *Module) Container() ([]byte, error) {
 		return nil, couldNotOpen(m.origin, err)
 	}
 	defer f.Close()
-	data, err := m.member.Alone(f)
+	data, err := m.member.Extract(f)
 	if err != nil {
 		return nil, couldNotOpen(m.origin, err)
 	}

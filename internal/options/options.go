@@ -123,10 +123,10 @@ type Own struct {
 	TimeLimit  time.Duration // for one run of a tool; 0: none
 	// MemoryLimit is for the library that compiles, in megabytes; 0: none; nil: what
 	// is enough by far for the size of the program.
-	MemoryLimit *int
-	TempDir     string
-	Keep        bool // keep the working directories of the actions
-	Strict      bool // warnings that nvlink doesn't have are errors
+	MemoryLimit  *int
+	TempDir      string
+	KeepWorkDirs bool // keep the working directories of the actions
+	Strict       bool // warnings that nvlink doesn't have are errors
 	// Record and Trace are files, or folders to put files into, that tell of the
 	// link; empty: not wanted.
 	Record, Trace string

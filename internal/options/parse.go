@@ -266,7 +266,7 @@ func (p *parser) set(r *row, value string) error {
 		return err
 	}
 	if before, ok := p.values[r]; ok && before != text {
-		p.report(&message.Message{Severity: message.Warning, Fixed: true, ID: "option-redefined",
+		p.report(&message.Message{Severity: message.Warning, PolicyExempt: true, ID: "option-redefined",
 			Text: fmt.Sprintf("incompatible redefinition for option '%s', the last value of this option was used", r.long)})
 	}
 	p.values[r] = text

@@ -76,7 +76,7 @@ func TestParseValues(t *testing.T) {
 		}},
 		{"-w -Werror -disable-infos", func(o *Options) { o.Messages = message.Policy{WarningsAsErrors: true, NoWarnings: true, NoInfos: true} }},
 		{"--warpld-engine=vendor -warpld-time-limit 90 --warpld-keep", func(o *Options) {
-			o.Own = Own{Cache: "on", CacheLimit: 10240, LTO: "full", Merge: "auto", Mode: "exact", Progress: "auto", SliceSize: 128, Engine: "vendor", TimeLimit: 90 * time.Second, Keep: true}
+			o.Own = Own{Cache: "on", CacheLimit: 10240, LTO: "full", Merge: "auto", Mode: "exact", Progress: "auto", SliceSize: 128, Engine: "vendor", TimeLimit: 90 * time.Second, KeepWorkDirs: true}
 		}},
 	}
 	for _, test := range tests {
@@ -252,7 +252,7 @@ func TestRawIsForTheVendor(t *testing.T) {
 	if diff := cmp.Diff(want, o.Raw); diff != "" {
 		t.Errorf("Raw (-want +got):\n%s", diff)
 	}
-	own := Own{Cache: "on", CacheLimit: 10240, LTO: "full", Merge: "auto", Mode: "exact", Progress: "auto", SliceSize: 128, Engine: "vendor", Verbose: true, Keep: true, TimeLimit: 3 * time.Second}
+	own := Own{Cache: "on", CacheLimit: 10240, LTO: "full", Merge: "auto", Mode: "exact", Progress: "auto", SliceSize: 128, Engine: "vendor", Verbose: true, KeepWorkDirs: true, TimeLimit: 3 * time.Second}
 	if diff := cmp.Diff(own, o.Own); diff != "" {
 		t.Errorf("Own (-want +got):\n%s", diff)
 	}

@@ -200,7 +200,7 @@ var table = []row{
 			"which otherwise names warpld, and with --warpld-merge=own also where nvlink breaks the program."},
 	{long: "warpld-jobs", short: "warpld-jobs", group: own, field: func(o *Options) any { return &o.Own.Jobs }, value: "number", initial: "0",
 		help: "How many tools may run at once; 0 for one per processor. A jobserver of GNU make, memory and other links of this user may allow less."},
-	{long: "warpld-keep", short: "warpld-keep", group: own, field: func(o *Options) any { return &o.Own.Keep },
+	{long: "warpld-keep", short: "warpld-keep", group: own, field: func(o *Options) any { return &o.Own.KeepWorkDirs },
 		help: "Keep the working directories of the actions and print where they are."},
 	{long: "warpld-llvm", short: "warpld-llvm", group: own, field: func(o *Options) any { return &o.Own.LLVM }, value: "path or version",
 		help: "The libLLVM that compiles LLVM bitcode: the file, the directory of an LLVM, or a version such as 22. Without it the newest that is installed is taken."},

@@ -31,10 +31,10 @@ func (a *Agreed) Options() []AgreedOption {
 }
 
 // groups puts the objects that say the same together, first seen first.
-func (o *Opinion) groups(t tracked) []Group {
+func (o *Consensus) groups(t tracked) []Group {
 	var groups []Group
 	place := map[string]int{}
-	for _, s := range o.Said {
+	for _, s := range o.Votes {
 		value := ""
 		if s.Given {
 			value = t.text(s.Value)

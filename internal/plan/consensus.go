@@ -19,23 +19,23 @@ const (
 	Conflict              // there are several values
 )
 
-// A Said is what one module says.
-type Said struct {
+// A Vote is one module's value of an option.
+type Vote struct {
 	Origin message.Origin
 	Value  int
 	Given  bool
 }
 
-// An Opinion is the consensus on one option.
-type Opinion struct {
+// A Consensus is what all modules' values of one option come to.
+type Consensus struct {
 	State State
 	Value int
-	Said  []Said
+	Votes []Vote
 }
 
-// hear takes in what one more module says.
-func (o *Opinion) hear(s Said) {
-	o.Said = append(o.Said, s)
+// add counts one more module's vote.
+func (o *Consensus) add(s Vote) {
+	o.Votes = append(o.Votes, s)
 	switch {
 	case !s.Given && o.State == Unseen:
 		o.State = Absent
@@ -52,10 +52,10 @@ func (o *Opinion) hear(s Said) {
 }
 
 // known says whether the modules settled on a value.
-func (o *Opinion) known() bool { return o.State == Present || o.State == Mixed }
+func (o *Consensus) known() bool { return o.State == Present || o.State == Mixed }
 
 // or gives the value that the modules settled on, else the default.
-func (o *Opinion) or(value int) int {
+func (o *Consensus) or(value int) int {
 	if o.known() {
 		return o.Value
 	}
@@ -64,12 +64,12 @@ func (o *Opinion) or(value int) int {
 
 // Agreed is the consensus on each option that LTO-IR carries with it.
 type Agreed struct {
-	LineInfo, InlineInfo, MaxReg, FTZ, PrecDiv, PrecSqrt, FMAD, SplitCompile Opinion
+	LineInfo, InlineInfo, MaxReg, FTZ, PrecDiv, PrecSqrt, FMAD, SplitCompile Consensus
 }
 
 // A tracked option is looked for in the text that nvcc left beside the IR.
 type tracked struct {
-	opinion func(*Agreed) *Opinion
+	opinion func(*Agreed) *Consensus
 	mark    string // as in that text; what follows is the value
 	name    string // as in messages
 	valued  bool
@@ -77,14 +77,14 @@ type tracked struct {
 
 // all is in the order in which nvlink complains.
 var all = []tracked{
-	{func(a *Agreed) *Opinion { return &a.LineInfo }, "-generate-line-info", "-lineinfo", false},
-	{func(a *Agreed) *Opinion { return &a.InlineInfo }, "-inline-info", "-inline-info", false},
-	{func(a *Agreed) *Opinion { return &a.MaxReg }, "-maxreg ", "-maxrregcount", true},
-	{func(a *Agreed) *Opinion { return &a.FTZ }, "-ftz=", "-ftz", true},
-	{func(a *Agreed) *Opinion { return &a.PrecDiv }, "-prec_div=", "-prec-div", true},
-	{func(a *Agreed) *Opinion { return &a.PrecSqrt }, "-prec_sqrt=", "-prec-sqrt", true},
-	{func(a *Agreed) *Opinion { return &a.FMAD }, "-fmad=", "-fmad", true},
-	{func(a *Agreed) *Opinion { return &a.SplitCompile }, "-split-compile ", "-split-compile", true},
+	{func(a *Agreed) *Consensus { return &a.LineInfo }, "-generate-line-info", "-lineinfo", false},
+	{func(a *Agreed) *Consensus { return &a.InlineInfo }, "-inline-info", "-inline-info", false},
+	{func(a *Agreed) *Consensus { return &a.MaxReg }, "-maxreg ", "-maxrregcount", true},
+	{func(a *Agreed) *Consensus { return &a.FTZ }, "-ftz=", "-ftz", true},
+	{func(a *Agreed) *Consensus { return &a.PrecDiv }, "-prec_div=", "-prec-div", true},
+	{func(a *Agreed) *Consensus { return &a.PrecSqrt }, "-prec_sqrt=", "-prec-sqrt", true},
+	{func(a *Agreed) *Consensus { return &a.FMAD }, "-fmad=", "-fmad", true},
+	{func(a *Agreed) *Consensus { return &a.SplitCompile }, "-split-compile ", "-split-compile", true},
 }
 
 // in reads the option out of a module's text as nvlink does: the first place where
@@ -114,11 +114,11 @@ func (p *Plan) agree(in Input) (Agreed, error) {
 		}
 		for _, t := range all {
 			value, given := t.in(piece.Module.Options)
-			t.opinion(&a).hear(Said{piece.Object.Origin, value, given})
+			t.opinion(&a).add(Vote{piece.Object.Origin, value, given})
 		}
 	}
 	if split := &a.SplitCompile; split.known() && o.Given("split-compile") && in.Release.Number() >= 134 {
-		split.hear(Said{message.Origin{File: "the command line"}, o.SplitCompile, true}) // before, the objects went over it
+		split.add(Vote{message.Origin{File: "the command line"}, o.SplitCompile, true}) // before, the objects went over it
 	}
 	for _, t := range all {
 		op := t.opinion(&a)
@@ -134,7 +134,7 @@ func (p *Plan) agree(in Input) (Agreed, error) {
 	return a, nil
 }
 
-func (t tracked) conflict(op *Opinion) *message.Message {
+func (t tracked) conflict(op *Consensus) *message.Message {
 	m := &message.Message{Severity: message.Fatal, ID: "option-conflict",
 		Text: fmt.Sprintf("Cicc option values for '%s' do not match", t.name),
 		Hint: fmt.Sprintf("compile all objects with the same %s", t.name)}
@@ -145,7 +145,7 @@ func (t tracked) conflict(op *Opinion) *message.Message {
 	return m
 }
 
-func (t tracked) mixed(op *Opinion) *message.Message {
+func (t tracked) mixed(op *Consensus) *message.Message {
 	return &message.Message{Severity: message.Info, ID: "option-mixed",
 		Text:  fmt.Sprintf("Some objects do not have '%s' specified but others do; will build everything with '%s'", t.name, t.text(op.Value)),
 		Notes: op.disagreement(t)}
@@ -160,7 +160,7 @@ func (t tracked) text(value int) string {
 }
 
 // disagreement names the first objects of each opinion.
-func (o *Opinion) disagreement(t tracked) []string {
+func (o *Consensus) disagreement(t tracked) []string {
 	var notes []string
 	for _, g := range o.groups(t) {
 		what := "without " + t.name

@@ -125,8 +125,8 @@ func (p *Plan) needsRuntime(in Input, c *choice) bool {
 
 // warn adds a warning that nvlink has, and sees whether it is an error.
 func (p *Plan) warn(o *options.Options, c *choice, m *message.Message) {
-	m.Fixed = c.assembled
-	if severity, _ := o.Messages.Treats(m); severity == message.Error && c.failed < 0 {
+	m.PolicyExempt = c.assembled
+	if severity, _ := o.Messages.Apply(m); severity == message.Error && c.failed < 0 {
 		c.failed = len(p.Messages)
 	}
 	p.Messages = append(p.Messages, m)

@@ -79,14 +79,14 @@ func (r *Record) explainMode(w io.Writer) {
 func (r *Record) explainOptions(w io.Writer) {
 	var agreed []string
 	for _, o := range r.Options {
-		if len(o.Said) == 1 {
+		if len(o.Votes) == 1 {
 			if o.Value != "" {
 				agreed = append(agreed, o.Value)
 			}
 			continue
 		}
 		fmt.Fprintf(w, "compiled with %s, though the objects differ\n", cmp.Or(o.Value, "the default of "+o.Name))
-		for _, said := range o.Said {
+		for _, said := range o.Votes {
 			fmt.Fprintf(w, "  %s: %s\n", cmp.Or(said.Value, "without "+o.Name), message.FirstFew(said.Inputs))
 		}
 	}

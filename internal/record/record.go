@@ -100,12 +100,12 @@ type Option struct {
 	Name string `json:"name"`
 	// Value is what everything is compiled with; empty: the default.
 	Value string `json:"value,omitempty"`
-	// Said lists the values of the objects, first seen first.
-	Said []Opinion `json:"said"`
+	// Votes lists the values of the objects, first seen first.
+	Votes []Vote `json:"said"`
 }
 
-// An Opinion is what some objects were compiled with.
-type Opinion struct {
+// A Vote is a value that some objects were compiled with.
+type Vote struct {
 	Value  string   `json:"value,omitempty"` // empty: the option was not given
 	Inputs []string `json:"inputs"`
 }

@@ -29,8 +29,8 @@ func sample() *record.Record {
 		Mode: "partial", Reasons: []record.Reason{{Rule: "native code takes part", Input: "b.o"}},
 		Engine: "nvvm", EngineReason: "all LTO-IR can be read",
 		Options: []record.Option{
-			{Name: "-ftz", Value: "-ftz=0", Said: []record.Opinion{{Value: "-ftz=0", Inputs: []string{"a.o", "d.o"}}}},
-			{Name: "-maxrregcount", Value: "-maxrregcount=32", Said: []record.Opinion{{Value: "-maxrregcount=32", Inputs: []string{"a.o"}}, {Inputs: []string{"d.o"}}}},
+			{Name: "-ftz", Value: "-ftz=0", Votes: []record.Vote{{Value: "-ftz=0", Inputs: []string{"a.o", "d.o"}}}},
+			{Name: "-maxrregcount", Value: "-maxrregcount=32", Votes: []record.Vote{{Value: "-maxrregcount=32", Inputs: []string{"a.o"}}, {Inputs: []string{"d.o"}}}},
 		},
 		Phases: []record.Phase{{Name: "plan", Start: 10, Wall: 20}},
 		Actions: []record.Action{

@@ -81,7 +81,7 @@ func (v *view) Sources() []sourced {
 func (v *view) Agreed() string {
 	var agreed []string
 	for _, o := range v.Options {
-		if len(o.Said) == 1 && o.Value != "" {
+		if len(o.Votes) == 1 && o.Value != "" {
 			agreed = append(agreed, o.Value)
 		}
 	}
@@ -89,7 +89,7 @@ func (v *view) Agreed() string {
 }
 
 func (v *view) Disagreed() []record.Option {
-	return slices.DeleteFunc(slices.Clone(v.Options), func(o record.Option) bool { return len(o.Said) == 1 })
+	return slices.DeleteFunc(slices.Clone(v.Options), func(o record.Option) bool { return len(o.Votes) == 1 })
 }
 
 // Loud are the messages that people should see.

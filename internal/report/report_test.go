@@ -21,8 +21,8 @@ func sample() *record.Record {
 		Arguments: []string{"-dlto", "<a>.o"},
 		Reasons:   []record.Reason{{Rule: "native code takes part", Input: "dir/b.o"}},
 		Options: []record.Option{
-			{Name: "-ftz", Value: "-ftz=1", Said: []record.Opinion{{Value: "-ftz=1", Inputs: []string{"a.o"}}}},
-			{Name: "-maxrregcount", Value: "-maxrregcount=32", Said: []record.Opinion{{Value: "-maxrregcount=32", Inputs: []string{"a.o"}}, {Inputs: []string{"dir/b.o"}}}}},
+			{Name: "-ftz", Value: "-ftz=1", Votes: []record.Vote{{Value: "-ftz=1", Inputs: []string{"a.o"}}}},
+			{Name: "-maxrregcount", Value: "-maxrregcount=32", Votes: []record.Vote{{Value: "-maxrregcount=32", Inputs: []string{"a.o"}}, {Inputs: []string{"dir/b.o"}}}}},
 		Inputs: []record.Input{
 			{Name: "<a>.o", Kind: "host object", SymbolsFrom: "x", Uses: []string{"dir/b.o"}, Modules: []record.Module{{Kind: "LTO-IR", Target: "sm_80", Linked: true}}},
 			{Name: "dir/b.o", Kind: "host object", SymbolsFrom: "x", Modules: []record.Module{{Kind: "ELF", Target: "sm_80", Linked: true}}},

@@ -100,9 +100,9 @@ func (c *Cache) Digest(f action.File) (action.Digest, error) {
 
 // A runner asks the cache before it asks the runner behind it.
 type runner struct {
-	cache *Cache
-	next  action.Runner
-	keep  func() string
+	cache      *Cache
+	next       action.Runner
+	scratchDir func() string
 }
 
 // Runner gives a Runner that answers from the cache or asks next. Large outputs are
@@ -126,7 +126,7 @@ func (r *runner) Run(ctx context.Context, a *action.Action) (*action.Result, err
 	if err != nil {
 		return nil, err
 	}
-	result, took, err := r.cache.get(key, a, r.keep())
+	result, took, err := r.cache.get(key, a, r.scratchDir())
 	if err == nil {
 		r.cache.remember(a, key, digests, true, took)
 		return result, nil
@@ -139,7 +139,7 @@ func (r *runner) Run(ctx context.Context, a *action.Action) (*action.Result, err
 		return nil, err
 	}
 	defer unlock()
-	if result, took, err = r.cache.get(key, a, r.keep()); err == nil { // somebody has made it meanwhile
+	if result, took, err = r.cache.get(key, a, r.scratchDir()); err == nil { // somebody has made it meanwhile
 		r.cache.remember(a, key, digests, true, took)
 		return result, nil
 	}

@@ -24,11 +24,11 @@ import (
 // A Runner gives each action a private working directory that holds its inputs
 // and nothing else, an environment of its own and a process group of its own.
 type Runner struct {
-	root string
-	make func() error // makes the root; links that need no process need none
-	made atomic.Bool
-	next atomic.Int64
-	keep bool
+	root     string
+	make     func() error // makes the root; links that need no process need none
+	made     atomic.Bool
+	next     atomic.Int64
+	keepDirs bool
 }
 
 // New makes a Runner whose directories lie in a fresh one below parent (the
@@ -40,7 +40,7 @@ func New(parent string, keep bool) (*Runner, error) {
 			return nil, fmt.Errorf("working directory: %w", err)
 		}
 	}
-	r := &Runner{keep: keep}
+	r := &Runner{keepDirs: keep}
 	r.make = sync.OnceValue(func() error {
 		root, err := os.MkdirTemp(parent, "warpld-")
 		if err == nil {
@@ -70,7 +70,7 @@ func (r *Runner) Dir() string {
 
 // Close removes all that the runner wrote, results included.
 func (r *Runner) Close() error {
-	if r.keep || !r.made.Load() {
+	if r.keepDirs || !r.made.Load() {
 		return nil
 	}
 	return os.RemoveAll(r.root)
@@ -93,7 +93,7 @@ func (r *Runner) Run(ctx context.Context, a *action.Action) (*action.Result, err
 	if err := collect(result, work, filepath.Join(r.root, name+".out"), a.Outputs); err != nil {
 		return nil, err
 	}
-	if !r.keep {
+	if !r.keepDirs {
 		os.RemoveAll(work)
 	}
 	return result, nil
@@ -220,11 +220,10 @@ func (b *cappedBuffer) Write(p []byte) (int, error) {
 
 var _ io.Writer = (*cappedBuffer)(nil)
 
-// Replace runs a program, sought in the PATH of env if its name has no slash, in the
-// place of this process: it returns only if the program cannot be started. It is
-// how a link is handed over to the vendor's nvlink without anything of ours in
-// between.
-func Replace(name string, args, env []string) error {
+// Exec replaces this process with a program, which is searched for in the PATH of env if
+// its name has no slash. It returns only if the program cannot be started. A link is
+// handed over to NVIDIA's nvlink with it.
+func Exec(name string, args, env []string) error {
 	path, err := lookPath(name, env)
 	if err == nil {
 		err = syscall.Exec(path, args, env)

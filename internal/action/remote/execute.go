@@ -22,8 +22,8 @@ type Machines struct {
 	// Tools are paths of programs that they have, by name. A property tool-NAME must
 	// say which version by its SHA-256. All other tools are sent to them.
 	Tools map[string]string
-	// Here is how many actions this machine runs at once.
-	Here int
+	// LocalSlots is how many actions this machine runs at once.
+	LocalSlots int
 }
 
 // executor lets the server's machines run actions, and this one too.
@@ -40,13 +40,13 @@ type executor struct {
 // Execute gives a Runner that lets the server's machines run what is worth it and
 // asks next for the rest, at the same time.
 func (c *Client) Execute(next action.Runner, m Machines) action.Runner {
-	return &executor{Client: c, Machines: m, next: next, slots: make(chan struct{}, m.Here), window: newWindow()}
+	return &executor{Client: c, Machines: m, next: next, slots: make(chan struct{}, m.LocalSlots), window: newWindow()}
 }
 
 // Run implements action.Runner.
 func (e *executor) Run(ctx context.Context, a *action.Action) (*action.Result, error) {
 	if a.Impure != "" || e.down.Load() {
-		return e.here(ctx, a)
+		return e.runLocally(ctx, a)
 	}
 	at, err := e.place(a)
 	if err != nil {
@@ -69,7 +69,7 @@ func (e *executor) Run(ctx context.Context, a *action.Action) (*action.Result, e
 // anywhere runs an action where its result is likely to be there first.
 func (e *executor) anywhere(ctx context.Context, a *action.Action, encoding *action.Encoding) (*action.Result, error) {
 	if e.down.Load() || e.off.Load() {
-		return e.here(ctx, a)
+		return e.runLocally(ctx, a)
 	}
 	remote, err := e.choose(ctx, e.gain(a, encoding))
 	if err != nil {
@@ -93,8 +93,8 @@ func (e *executor) place(a *action.Action) (action.Place, error) {
 	return at, err
 }
 
-// here runs an action on this machine when there is room.
-func (e *executor) here(ctx context.Context, a *action.Action) (*action.Result, error) {
+// runLocally runs an action on this machine as soon as a slot is free.
+func (e *executor) runLocally(ctx context.Context, a *action.Action) (*action.Result, error) {
 	select {
 	case e.slots <- struct{}{}:
 	case <-ctx.Done():

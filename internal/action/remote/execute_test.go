@@ -41,7 +41,7 @@ func small() *action.Action {
 // near uses a server that is known to cost no time, so that even a small action is
 // worth sending.
 func near(c *fixture, next action.Runner) action.Runner {
-	e := c.Execute(next, Machines{Here: 1}).(*executor)
+	e := c.Execute(next, Machines{LocalSlots: 1}).(*executor)
 	e.overhead = time.Nanosecond
 	return e
 }
@@ -61,7 +61,7 @@ func TestExecution(t *testing.T) {
 	works(t, s)
 	c := dial(t, s, nil)
 	var behind here
-	runner := c.Execute(&behind, Machines{Here: 1})
+	runner := c.Execute(&behind, Machines{LocalSlots: 1})
 	if r := check(t, runner); r.Where != "worker w1" || r.Cached {
 		t.Errorf("result %+v", r)
 	}
@@ -102,7 +102,7 @@ func TestToolOnTheMachines(t *testing.T) {
 		return run(ctx, a)
 	}
 	c := dial(t, s, nil)
-	check(t, c.Execute(&here{}, Machines{Here: 1, Platform: []string{"pool=gpu"}, Tools: map[string]string{"tool": "/usr/bin/tool"}}))
+	check(t, c.Execute(&here{}, Machines{LocalSlots: 1, Platform: []string{"pool=gpu"}, Tools: map[string]string{"tool": "/usr/bin/tool"}}))
 	if _, sent := s.blobs[action.DigestOf([]byte("tool"))]; sent || s.count("Execute") != 1 {
 		t.Errorf("the tool was sent; calls %v", s.calls)
 	}
@@ -148,7 +148,7 @@ func TestFailedExecutions(t *testing.T) {
 			test.fault(s)
 			c := dial(t, s, nil)
 			var behind here
-			check(t, c.Execute(&behind, Machines{Here: 1}))
+			check(t, c.Execute(&behind, Machines{LocalSlots: 1}))
 			if behind.runs.Load() != 1 || s.count("Execute") != test.executed {
 				t.Errorf("%d runs here, %d there", behind.runs.Load(), s.count("Execute"))
 			}
@@ -169,7 +169,7 @@ func TestTimeLimitOnTheMachine(t *testing.T) {
 	a := sample()
 	a.Limit = 100 * time.Millisecond
 	var behind here
-	r, err := c.Execute(&behind, Machines{Here: 1}).Run(t.Context(), a)
+	r, err := c.Execute(&behind, Machines{LocalSlots: 1}).Run(t.Context(), a)
 	if err != nil || !r.TimedOut || behind.runs.Load() > 0 {
 		t.Errorf("result %+v, error %v, %d runs here", r, err, behind.runs.Load())
 	}
@@ -190,7 +190,7 @@ func TestLostConnection(t *testing.T) {
 			}
 		}
 		c := dial(t, s, nil)
-		r := check(t, c.Execute(&busy{}, Machines{Here: 1}))
+		r := check(t, c.Execute(&busy{}, Machines{LocalSlots: 1}))
 		want := map[bool]int{false: 1, true: 2}[forgotten]
 		if s.count("Execute") != want || s.count("WaitExecution") != 1 || r.Where == "" || len(c.notes) > 0 {
 			t.Errorf("forgotten %v: calls %v, notes %q", forgotten, s.calls, c.notes)
@@ -220,7 +220,7 @@ func TestLostBlob(t *testing.T) {
 		c := dial(t, s, nil)
 		var behind here
 		// The result is the large blob too: it must be there to be fetched.
-		check(t, c.Execute(&behind, Machines{Here: 1}))
+		check(t, c.Execute(&behind, Machines{LocalSlots: 1}))
 		if s.count("Execute") != executed || s.count("Write") != executed-1 || int(behind.runs.Load()) != lost/100 || len(c.notes) != lost/100 {
 			t.Errorf("lost %d times: calls %v, %d runs here, notes %q", lost, s.calls, behind.runs.Load(), c.notes)
 		}
@@ -239,7 +239,7 @@ func TestInterruptedExecution(t *testing.T) {
 		return nil, status.Error(codes.Canceled, "cancelled")
 	}
 	c := dial(t, s, nil)
-	if _, err := c.Execute(&busy{}, Machines{Here: 1}).Run(ctx, sample()); !errors.Is(err, context.Canceled) {
+	if _, err := c.Execute(&busy{}, Machines{LocalSlots: 1}).Run(ctx, sample()); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 	c.Close()
@@ -293,7 +293,7 @@ func TestCheapActionsStayHere(t *testing.T) {
 	a := small()
 	s.before = func(context.Context, string) error { time.Sleep(50 * time.Millisecond); return nil } // it is far away
 	var behind here
-	if _, err := c.Execute(&behind, Machines{Here: 1}).Run(t.Context(), a); err != nil || behind.runs.Load() != 1 || s.count("Execute") > 0 {
+	if _, err := c.Execute(&behind, Machines{LocalSlots: 1}).Run(t.Context(), a); err != nil || behind.runs.Load() != 1 || s.count("Execute") > 0 {
 		t.Errorf("error %v, calls %v", err, s.calls)
 	}
 }
@@ -314,7 +314,7 @@ func TestBothAtOnce(t *testing.T) {
 	}
 	c := dial(t, s, nil)
 	var behind here
-	runner := c.Execute(&behind, Machines{Here: 1})
+	runner := c.Execute(&behind, Machines{LocalSlots: 1})
 	var runs sync.WaitGroup
 	for i := range actions {
 		runs.Go(func() {
@@ -367,7 +367,7 @@ func TestUploadOfWhatRanHere(t *testing.T) {
 	}
 	for _, cached := range []bool{false, true} {
 		c := dial(t, s, uploading)
-		if r := check(t, c.Execute(&here{}, Machines{Here: 1})); r.Cached != cached {
+		if r := check(t, c.Execute(&here{}, Machines{LocalSlots: 1})); r.Cached != cached {
 			t.Errorf("cached %v, want %v", r.Cached, cached)
 		}
 		c.Close()

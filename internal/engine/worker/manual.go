@@ -94,13 +94,13 @@ func addModule(args []string) error {
 		return err
 	}
 	origin := message.Origin{File: input, Member: *member}
-	namesakes := engine.Namesakes(objects, origin)
+	namesakes := object.Namesakes(objects, origin)
 	if *place < 0 || *place >= len(namesakes) {
 		return fmt.Errorf("%s: there are %d objects of this name, none at place %d", origin, len(namesakes), *place)
 	}
 	for i := range namesakes[*place].Modules {
 		m := &namesakes[*place].Modules[i]
-		if engine.CodeName(m) == *code {
+		if m.CodeName() == *code {
 			return writeModule(output, m, *container)
 		}
 	}
@@ -113,7 +113,7 @@ func writeModule(output string, m *object.Module, container bool) error {
 	case container:
 		load = m.Container
 	case m.Kind == object.PTX:
-		load = func() ([]byte, error) { return engine.TextOf(m) }
+		load = m.Text
 	}
 	data, err := load()
 	if err != nil {
@@ -181,7 +181,7 @@ func nvvmCompile(args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := heed(answer); err != nil {
+	if err := logAndCheck(answer); err != nil {
 		return err
 	}
 	shards, err := engine.Shards(text, answer.Shards)
@@ -213,7 +213,7 @@ func postLink(args []string) error {
 	case len(answer.Linked) > 0:
 		return write(output, answer.Linked)
 	}
-	if err := heed(answer); err != nil {
+	if err := logAndCheck(answer); err != nil {
 		return err
 	}
 	return errors.New("libnvvm gave no linked bitcode")
@@ -239,8 +239,8 @@ func parseJob(args []string) (job *engine.Job, output string, err error) {
 		Options: args[begin+1 : end], Modules: args[end+2:]}, args[end+1], nil
 }
 
-// heed prints what the library said, and gives its failure as an error.
-func heed(a *engine.Answer) error {
+// logAndCheck prints the library's log and returns its failure as an error.
+func logAndCheck(a *engine.Answer) error {
 	if a.Log != "" {
 		fmt.Fprintln(os.Stderr, strings.TrimSpace(a.Log))
 	}

@@ -37,9 +37,9 @@ func Main(args []string) int {
 	switch err := work(); {
 	case errors.Is(err, errCallFailed):
 		return engine.CallFailed
-	case errors.Is(err, errContradicted):
+	case errors.Is(err, errInvalidShards):
 		fmt.Fprintln(os.Stderr, err)
-		return engine.Contradicted
+		return engine.InvalidShards
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "worker:", err)
 		return 1
@@ -50,8 +50,8 @@ func Main(args []string) int {
 var (
 	// errCallFailed says that the answer is there, and that it is a failure.
 	errCallFailed = errors.New("a call failed")
-	// errContradicted says that the answer cannot be true, so that it is not kept.
-	errContradicted = errors.New("the parts of the result don't fit together")
+	// errInvalidShards says that the answer cannot be true, so that it is not kept.
+	errInvalidShards = errors.New("the parts of the result don't fit together")
 )
 
 func run() error {
@@ -69,7 +69,7 @@ func run() error {
 	modules := job.Modules
 	for i := range modules {
 		job.Modules = modules[i : i+1]
-		if err := do(&job, func(file string) string { return engine.Apart(i, file) }); err != nil && !errors.Is(err, errCallFailed) {
+		if err := do(&job, func(file string) string { return engine.SeparateFile(i, file) }); err != nil && !errors.Is(err, errCallFailed) {
 			return err
 		}
 	}
@@ -83,7 +83,7 @@ func do(job *engine.Job, name func(string) string) error {
 		return err
 	}
 	if _, err := engine.Shards(ptx, answer.Shards); err != nil {
-		return fmt.Errorf("%w: %w", errContradicted, err)
+		return fmt.Errorf("%w: %w", errInvalidShards, err)
 	}
 	text, err := json.Marshal(answer)
 	if err != nil {

@@ -203,7 +203,7 @@ func unwrap(data []byte) ([]byte, error) {
 
 // Alone gives a module as a file of its own, for readers that take only one. Places
 // that a module names count from its identification, so they stay right.
-func (f *File) Alone(place int) []byte {
+func (f *File) Extract(place int) []byte {
 	if len(f.Modules) == 1 {
 		return f.data
 	}

@@ -62,7 +62,7 @@ func TestAlone(t *testing.T) {
 		t.Fatalf("%v", err)
 	}
 	for i := range f.Modules {
-		if !bytes.Equal(f.Alone(i), objecttest.Bitcode(sample)) {
+		if !bytes.Equal(f.Extract(i), objecttest.Bitcode(sample)) {
 			t.Errorf("module %d by itself differs", i)
 		}
 	}
@@ -111,7 +111,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		for i := range file.Modules {
-			if _, err := bitcode.Read(file.Alone(i)); err != nil {
+			if _, err := bitcode.Read(file.Extract(i)); err != nil {
 				t.Errorf("module %d by itself: %v", i, err)
 			}
 		}

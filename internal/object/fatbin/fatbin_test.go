@@ -73,7 +73,7 @@ func TestAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	alone, err := containers[0].Members[1].Alone(bytes.NewReader(whole))
+	alone, err := containers[0].Members[1].Extract(bytes.NewReader(whole))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func FuzzRead(f *testing.F) {
 				if err == nil && (int64(len(got)) != m.Size() || len(got) > limit) {
 					t.Fatalf("%d bytes where %d are declared", len(got), m.Size())
 				}
-				if alone, err := m.Alone(bytes.NewReader(data)); err == nil {
+				if alone, err := m.Extract(bytes.NewReader(data)); err == nil {
 					if again, err := read(alone); err != nil || len(again[0].Members) != 1 {
 						t.Fatalf("a member alone cannot be read: %v", err)
 					}

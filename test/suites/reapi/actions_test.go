@@ -49,7 +49,7 @@ func dial(t *testing.T, server string, here bool, platform ...string) *client {
 	t.Cleanup(machine.Close)
 	m := remote.Machines{Platform: append(platform, "OSFamily=linux")}
 	if here {
-		m.Here = 1
+		m.LocalSlots = 1
 	}
 	c.Runner = machine.Execute(counting{behind, &c.runs}, m)
 	c.close = machine.Close

@@ -150,7 +150,7 @@ func (r *rig) compile(places []int, vector []string) ([]byte, error) {
 		return nil, err
 	}
 	r.spent.Add(int64(result.Usage.CPU))
-	outcome, err := engine.Judge(r.kind, modules, result)
+	outcome, err := engine.ParseResult(r.kind, modules, result)
 	if err != nil {
 		return nil, err
 	}
@@ -241,7 +241,7 @@ func (r *rig) assemble(text []byte, args ...string) (string, error) {
 		return "", err
 	}
 	r.spent.Add(int64(result.Usage.CPU))
-	cubin, _, err := engine.JudgeAssembly(result)
+	cubin, _, err := engine.ParseAssemblyResult(result)
 	return cubin.Path, err
 }
 
