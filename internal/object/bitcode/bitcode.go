@@ -201,8 +201,8 @@ func unwrap(data []byte) ([]byte, error) {
 	return nil, fmt.Errorf("%w: no bitcode in the wrapper", ErrFormat)
 }
 
-// Alone gives a module as a file of its own, for readers that take only one. Places
-// that a module names count from its identification, so they stay right.
+// Extract returns a module as a file of its own, for readers that accept only one
+// module. Offsets in a module count from its identification block, so they stay valid.
 func (f *File) Extract(place int) []byte {
 	if len(f.Modules) == 1 {
 		return f.data

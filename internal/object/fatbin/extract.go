@@ -2,8 +2,8 @@ package fatbin
 
 import "io"
 
-// Alone reads the member from what the container was read from and gives it as a
-// container in which it is the only one, in the form it has: also obfuscated.
+// Extract reads the member from the file that the container was read from and returns a
+// container that holds only this member, as it is stored: it may be obfuscated.
 func (m *Member) Extract(r io.ReaderAt) ([]byte, error) {
 	size := m.Offset + m.Length - m.start
 	if size > MaxPayload {
