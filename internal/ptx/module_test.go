@@ -1,7 +1,9 @@
 package ptx
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -192,5 +194,43 @@ func BenchmarkParse(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestEachInstruction: opcodes, modifiers and operands, without labels, predicates and lines.
+func TestEachInstruction(t *testing.T) {
+	m, err := Parse([]byte(example))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	err = m.EachInstruction(m.Symbol("main"), func(i *Instruction) {
+		line := string(i.Opcode) + " " + string(i.Space)
+		for _, o := range i.Operands {
+			line += fmt.Sprintf(" %c%s", max(o.Open, ' '), bytes.Join(o.Words, []byte(" ")))
+		}
+		got = append(got, line)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		".reg   %r", ".shared  [inner", "add .s32  %r1  %r2  ", "mov .b64 {%r1 %r2  tables", "bra   $L__BB0_1",
+		"call  (retval0  add (counter", "call .uni  call (%r1", ".callprototype  (_ _ _",
+		"call  (retval0  %rd1 (param0  prototype_0", ".pragma   ",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for name, want := range map[string][]string{"add": {"add_param_0"}, "call": {"p"}, "main": {"main_param_0"}} {
+		if got, err := m.Parameters(m.Symbol(name)); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+	if m, err = Parse([]byte(".func f() { add \x01 }")); err == nil {
+		err = m.EachInstruction(m.Symbol("f"), func(*Instruction) {})
+	}
+	if err == nil || err.Error() != "PTX line 1: the byte 0x01 is no part of PTX" {
+		t.Error(err)
 	}
 }

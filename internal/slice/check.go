@@ -140,16 +140,20 @@ func (r *rewriter) checkVariable(e *ptx.Entity) *message.Message {
 }
 
 // checkListed compares the definitions of listed variables with those of the data
-// object. The compiler may leave out only weak ones that nothing uses.
+// object. The compiler may leave out or make local only what no code writes.
 func (r *rewriter) checkListed() *message.Message {
 	for _, name := range sortedNames(r.listed) {
-		want := r.plan.program.symbol(r.listed[name])
+		number := r.listed[name]
+		want, written := r.plan.program.symbol(number), r.plan.program.written[number]
 		e := r.module.Symbol(name)
 		if e == nil {
-			if want.linkage == ptx.Weak {
+			if want.isTraced() && !written {
 				continue
 			}
 			return r.refusal(name, "the compiler has removed the variable '%s', which is in a list", name)
+		}
+		if written && want.linkage != ptx.Local && e.Linkage == ptx.Local {
+			return r.refusal(name, "the compiler has made the variable '%s' local, which is in a list", name)
 		}
 		head, err := r.names.text(e.Head)
 		if err != nil {

@@ -19,10 +19,11 @@ const DefaultSize = 128 << 10
 const DefaultAmplification = 1.3
 
 // pin finds the definitions that have to stay in one slice, because no other could
-// name them: variables, and functions whose address is taken. Variables that point
-// to something pinned are pinned themselves.
+// name them: variables, and functions whose address is taken. Static variables of
+// functions belong to them if some function writes them: the compiler would take their
+// initial values for constants in one slice, and delete the stores in another. Variables
+// that point to something pinned are pinned themselves.
 func (p *program) pin() {
-	p.pinned = make([]bool, len(p.module))
 	done := make([]bool, len(p.module))
 	var visit func(number int) bool
 	visit = func(number int) bool {
@@ -36,7 +37,7 @@ func (p *program) pin() {
 			p.pinned[number] = s.taken && s.linkage == ptx.Local && !p.nameable(number)
 		case s.isData():
 			base := p.first[p.module[number]]
-			p.pinned[number] = !p.nameable(number) ||
+			p.pinned[number] = !p.nameable(number) || (s.isLocalStatic() && p.written[p.key(number)]) ||
 				slices.ContainsFunc(s.refs, func(r int) bool { return visit(base + r) })
 		}
 		return p.pinned[number]
@@ -59,14 +60,17 @@ func (p *planner) together() ([][]*kernel, *message.Message) {
 		}
 		return i
 	}
+	for number, pinned := range p.pinned {
+		if s := p.symbol(number); pinned && s.isData() && p.host.known && p.host.keeps(s) {
+			return nil, refusal(s.name, p.origins(number),
+				"host code refers to '%s', which cannot be told from others by its name", s.name)
+		}
+	}
 	user := map[int]int{} // the first kernel that uses a pinned definition
 	for i, k := range p.kernels {
 		for _, number := range k.reach.symbols {
 			if !p.pinned[number] {
 				continue
-			}
-			if s := p.symbol(number); s.isData() && p.host.known && p.host.keeps(s) {
-				return nil, refusal(s.name, p.origins(number), "host code refers to '%s', which cannot be told from others by its name", s.name)
 			}
 			first, used := user[p.key(number)]
 			if !used {

@@ -86,6 +86,8 @@ func Make(modules []*Module, o Options) (*Plan, error) {
 			return nil, refused
 		}
 	}
+	p.findWritten()
+	p.pin()
 	groups, refused := p.together()
 	if refused != nil {
 		return nil, refused

@@ -14,6 +14,7 @@ type program struct {
 	first   []int // number of a module's first symbol
 	module  []int // of each symbol
 	names   map[string]*name
+	written []bool // whether a live function may write a variable, by the definition that wins
 	pinned  []bool // whether a definition must stay in one slice
 	work    []int  // of a unit, as far as it was measured
 }
@@ -56,7 +57,8 @@ func newProgram(modules []*Module) *program {
 		p.settle(n)
 	}
 	p.work = make([]int, len(p.module))
-	p.pin()
+	p.written = make([]bool, len(p.module))
+	p.pinned = make([]bool, len(p.module))
 	return p
 }
 

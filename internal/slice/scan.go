@@ -53,7 +53,9 @@ type symbol struct {
 	size    int
 	refs    []int // symbols of the module that it names
 	taken   bool  // some code of the module uses its address
-	literal bool
+	// readings are the variables that a function reads and does not write.
+	readings []reading
+	literal  bool
 	// head and value are the canonical text of a variable's definition; a function
 	// has a head only.
 	head, value string
@@ -108,7 +110,7 @@ func (m *Module) read(parsed *ptx.Module) error {
 			return err
 		}
 	}
-	return nil
+	return m.findReadings(parsed)
 }
 
 func isHeader(kind string) bool {

@@ -299,6 +299,8 @@ func TestApart(t *testing.T) {
 	if refused := p.findKernels(); refused != nil {
 		t.Fatal(refused)
 	}
+	p.findWritten()
+	p.pin()
 	k := p.kernels
 	if sets, _ := p.apart([][]*kernel{{k[0]}, {k[1]}, {k[2]}}); len(sets) != 3 {
 		t.Errorf("%d sets of kernels that share nothing", len(sets))
