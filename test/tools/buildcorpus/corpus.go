@@ -18,8 +18,8 @@ type corpus struct {
 
 // A kind is one way to compile: nvcc's options and what they apply to.
 type kind struct {
-	name  string
-	args  []string
+	name  string   // of the folder; FORM in it is replaced by the name of each form
+	args  []string // FORM is replaced by the option of the form
 	files []string // nil: the whole hand-written corpus
 	ext   string
 }
@@ -52,34 +52,30 @@ func gencode(form string) []string {
 }
 
 func kinds() []kind {
-	list := []kind{
+	dc := concat("-dc", "FORM", everyIR)
+	return []kind{
 		{name: "rdc", args: concat("-dc", gencode("sm")), files: []string{"a", "b", "r3_printf"}},
 		{name: "rdc", args: []string{"-cubin", "-rdc=true", "-arch=sm_80"}, files: []string{"b"}, ext: ".cubin"},
 		{name: "ltoir", args: []string{"-ltoir", "-dlto", "-arch=sm_75"}, files: []string{"a", "b", "hostref"}, ext: ".ltoir"},
+		{name: "FORM", args: dc},
+		{name: "FORM", args: concat("-fatbin", "-rdc=true", "FORM", everyIR), files: []string{"a", "b", "cdp"}, ext: ".fatbin"},
+		{name: "FORM-single", args: []string{"-dc", "FORM", "-arch=sm_80", "-dlto"}, files: few},
+		{name: "FORM-lineinfo", args: concat(dc, "-lineinfo"), files: few},
+		{name: "FORM-maxreg", args: concat(dc, "-maxrregcount=32"), files: few},
+		{name: "FORM-fastmath", args: concat(dc, "-use_fast_math"), files: few},
 	}
-	for _, form := range forms {
-		dc := concat("-dc", form.option, everyIR)
-		list = append(list,
-			kind{name: form.name, args: dc},
-			kind{name: form.name, args: concat("-fatbin", "-rdc=true", form.option, everyIR), files: []string{"a", "b", "cdp"}, ext: ".fatbin"},
-			kind{name: form.name + "-single", args: concat("-dc", form.option, "-arch=sm_80", "-dlto"), files: few},
-			kind{name: form.name + "-lineinfo", args: concat(dc, "-lineinfo"), files: few},
-			kind{name: form.name + "-maxreg", args: concat(dc, "-maxrregcount=32"), files: few},
-			kind{name: form.name + "-fastmath", args: concat(dc, "-use_fast_math"), files: few})
-	}
-	return list
 }
 
-// compileSteps are all that start from sources.
-func (c corpus) compileSteps() ([]step, error) {
-	var steps []step
+// compileSteps returns all groups that start from sources.
+func (c corpus) compileSteps() ([]group, error) {
+	var groups []group
 	for _, k := range kinds() {
 		sources, err := c.sourcesOf(k)
 		if err != nil {
 			return nil, err
 		}
 		for _, source := range sources {
-			steps = append(steps, c.nvcc(filepath.Join(c.objects, k.name), source, k.ext, nil, k.args))
+			groups = append(groups, c.inForms(k, source, nil))
 		}
 	}
 	generated, err := filepath.Glob(filepath.Join(c.generated, "*.cu"))
@@ -87,14 +83,33 @@ func (c corpus) compileSteps() ([]step, error) {
 		return nil, err
 	}
 	header := []string{filepath.Join(c.generated, "common.h")}
-	for _, form := range forms {
-		dir := filepath.Join(c.objects, form.name+"-generated")
-		for _, source := range generated {
-			steps = append(steps, c.nvcc(dir, source, "", header, concat("-dc", form.option, oldIR)))
-		}
+	for _, source := range generated {
+		groups = append(groups, c.inForms(kind{name: "FORM-generated", args: concat("-dc", "FORM", oldIR)}, source, header))
 	}
-	steps = append(steps, c.hostOnly(filepath.Join(c.objects, "host", "host.o")))
-	return append(steps, c.readerFiles()...), nil
+	groups = append(groups, group{c.hostOnly(filepath.Join(c.objects, "host", "host.o"))})
+	return append(groups, c.readerFiles()...), nil
+}
+
+// inForms returns the steps that compile a source as kind k, one for each form if
+// its name has FORM in it.
+func (c corpus) inForms(k kind, source string, headers []string) group {
+	if !strings.Contains(k.name, "FORM") {
+		return group{c.nvcc(filepath.Join(c.objects, k.name), source, k.ext, headers, k.args)}
+	}
+	var steps group
+	for _, form := range forms {
+		dir := filepath.Join(c.objects, strings.ReplaceAll(k.name, "FORM", form.name))
+		var args []string
+		for _, arg := range k.args {
+			if arg == "FORM" {
+				args = append(args, form.option...)
+			} else {
+				args = append(args, arg)
+			}
+		}
+		steps = append(steps, c.nvcc(dir, source, k.ext, headers, args))
+	}
+	return steps
 }
 
 func (c corpus) sourcesOf(k kind) ([]string, error) {
@@ -114,20 +129,20 @@ func (c corpus) nvcc(dir, source, ext string, headers, args []string) step {
 		ext = ".o"
 	}
 	name := strings.TrimSuffix(filepath.Base(source), ".cu") + ext
-	return step{out: filepath.Join(dir, name), inputs: concat(source, headers),
+	return step{out: filepath.Join(dir, name), inputs: concat(source, headers), nvcc: true,
 		args: concat(c.tk.Tool("nvcc"), args, source, "-o", "OUT")}
 }
 
-// combineSteps are all that start from objects.
-func (c corpus) combineSteps() []step {
-	steps := []step{archive(filepath.Join(c.objects, "host"), "libhost.a", "rcs", "host.o")}
+// combineSteps returns all groups that start from objects.
+func (c corpus) combineSteps() []group {
+	groups := []group{{archive(filepath.Join(c.objects, "host"), "libhost.a", "rcs", "host.o")}}
 	for _, form := range forms {
 		dir := filepath.Join(c.objects, form.name)
-		steps = append(steps,
-			archive(dir, "libparts.a", "rcs", "b.o", "r3_printf.o", "r8_math.o"),
-			archive(dir, "libthin.a", "rcsT", "b.o", "r3_printf.o", "r8_math.o"))
+		groups = append(groups,
+			group{archive(dir, "libparts.a", "rcs", "b.o", "r3_printf.o", "r8_math.o")},
+			group{archive(dir, "libthin.a", "rcsT", "b.o", "r3_printf.o", "r8_math.o")})
 	}
-	return append(steps, c.readerArchives()...)
+	return append(groups, c.readerArchives()...)
 }
 
 // archive runs ar in the folder of its members: nvlink reads only those thin

@@ -1,6 +1,7 @@
 // Buildcorpus compiles what the tests link: the files of test/programs/corpus and a
 // generated program, in every form that nvcc gives them, with every toolkit
-// of WARPLD_TEST_CUDA. What is up to date is left alone.
+// of WARPLD_TEST_CUDA. What is up to date is left alone. Objects that differ only in how their
+// device code is packed are compiled once and packed several times.
 //
 //	go run ./test/tools/buildcorpus DIR
 //
@@ -57,7 +58,7 @@ func build(dir string) error {
 	if err := writeSources(tests, sources, generated); err != nil {
 		return err
 	}
-	var compile, combine []step
+	var compile, combine []group
 	for _, tk := range toolkits {
 		c := corpus{tk: tk, sources: sources, generated: generated,
 			objects: filepath.Join(dir, "objects", tk.Release()), files: filepath.Join(dir, "files", tk.Release())}
@@ -91,7 +92,7 @@ func writeSources(tests, sources, generated string) error {
 		return err
 	}
 	// One kernel a module: a link then takes six seconds, which a suite can afford for every target.
-	return command("", []string{filepath.Join(tests, "programs", "gencorpus"), generated, "--kernels", "1"})
+	return command("", nil, []string{filepath.Join(tests, "programs", "gencorpus"), generated, "--kernels", "1"})
 }
 
 // setTimes sets the time of each file in a folder. With -lineinfo, ptxas 13.0
@@ -114,23 +115,23 @@ func testFolder() (string, error) {
 	return filepath.Dir(filepath.Clean(string(out[:len(out)-1]))), nil
 }
 
-// runAll brings the outputs of steps, which don't depend on each other, up to date.
-func (b builder) runAll(steps []step) error {
+// runAll brings the outputs of groups, which don't depend on each other, up to date.
+func (b builder) runAll(groups []group) error {
 	started := time.Now()
-	var group errgroup.Group
-	group.SetLimit(runtime.NumCPU())
-	var stale int
-	for _, s := range steps {
-		current, err := b.upToDate(s)
+	var jobs errgroup.Group
+	jobs.SetLimit(runtime.NumCPU())
+	var files, made int
+	for _, g := range groups {
+		stale, err := b.stale(g)
 		if err != nil {
 			return err
 		}
-		if !current {
-			stale++
-			group.Go(func() error { return b.run(s) })
+		files, made = files+len(g), made+len(stale)
+		if len(stale) > 0 {
+			jobs.Go(func() error { return b.run(stale) })
 		}
 	}
-	err := group.Wait()
-	fmt.Printf("%d files, %d of them made in %s\n", len(steps), stale, time.Since(started).Round(time.Second))
+	err := jobs.Wait()
+	fmt.Printf("%d files, %d of them made in %s\n", files, made, time.Since(started).Round(time.Second))
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 )
 
 // A step makes one file with one command.
@@ -15,8 +16,13 @@ type step struct {
 	out    string
 	inputs []string // files whose contents decide, with args, whether out is up to date
 	args   []string // OUT stands for the output
-	dir    string   // where the command runs; empty: anywhere
+	dir    string   // where the command runs; empty means anywhere
+	nvcc   bool     // the command is nvcc, which can list the commands that it runs
 }
+
+// A group is one or more steps. Several are compilations of one source that differ only in
+// their last commands.
+type group []step
 
 // key identifies what the output is made from.
 func (s step) key() (string, error) {
@@ -51,33 +57,76 @@ func (b builder) upToDate(s step) (bool, error) {
 	return err == nil && string(kept) == key, nil
 }
 
-// run makes the output. The key is written last: an interrupted step is run again.
-func (b builder) run(s step) error {
-	if err := os.MkdirAll(filepath.Dir(s.out), 0o755); err != nil {
+// stale returns the steps of a group whose outputs are not up to date.
+func (b builder) stale(g group) (group, error) {
+	var list group
+	for _, s := range g {
+		current, err := b.upToDate(s)
+		if err != nil {
+			return nil, err
+		}
+		if !current {
+			list = append(list, s)
+		}
+	}
+	return list, nil
+}
+
+// run makes the outputs of a group. A key is written after its output: an interrupted step is
+// run again.
+func (b builder) run(g group) error {
+	for _, s := range g {
+		if err := os.MkdirAll(filepath.Dir(s.out), 0o755); err != nil {
+			return err
+		}
+		if err := os.RemoveAll(s.out); err != nil { // ar would add to an old archive
+			return err
+		}
+	}
+	if err := g.make(); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(s.out); err != nil { // ar would add to an old archive
-		return err
+	for _, s := range g {
+		key, err := s.key()
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(b.keyFile(s), []byte(key), 0o644); err != nil {
+			return err
+		}
 	}
-	args := append([]string(nil), s.args...)
+	return nil
+}
+
+func (g group) make() error {
+	if len(g) > 1 && g[0].nvcc {
+		return g.compile()
+	}
+	for _, s := range g {
+		if err := command(s.dir, nil, s.command()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// command returns the arguments with the name of the output.
+func (s step) command() []string {
+	args := slices.Clone(s.args)
 	for i, a := range args {
 		if a == "OUT" {
 			args[i] = s.out
 		}
 	}
-	if err := command(s.dir, args); err != nil {
-		return err
-	}
-	key, err := s.key()
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(b.keyFile(s), []byte(key), 0o644)
+	return args
 }
 
-func command(dir string, args []string) error {
+func command(dir string, env, args []string) error {
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir = dir
+	if env != nil {
+		cmd.Env = append(os.Environ(), env...)
+	}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%q: %w\n%s", args, err, out)
 	}
