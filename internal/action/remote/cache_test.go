@@ -204,8 +204,10 @@ func TestCompression(t *testing.T) {
 		"no zstd":      func() { s.garble = func(b []byte) []byte { return large } },
 		"an early end": func() { s.garble = func(b []byte) []byte { return b[:len(b)/2] } },
 	} {
+		s.mu.Lock() // a read that a client has given up may still be under way
 		s.lie, s.garble = nil, nil
 		change()
+		s.mu.Unlock()
 		c := dial(t, s, nil)
 		if r := check(t, c.Cache(&here{})); r.Cached || len(c.notes) != 1 || !strings.Contains(c.notes[0], "refused") {
 			t.Errorf("%s: cached %v, notes %q", name, r.Cached, c.notes)

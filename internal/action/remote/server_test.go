@@ -118,6 +118,13 @@ func (s *server) note(name string) {
 	s.names = append(s.names, name)
 }
 
+// changes returns what a read does to the bytes, before and after it compresses them.
+func (s *server) changes() (lie, garble func([]byte) []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lie, s.garble
+}
+
 func (s *server) keep(data []byte) *repb.Digest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -197,13 +204,14 @@ func (s byteStream) Read(r *bytestream.ReadRequest, stream bytestream.ByteStream
 		return status.Error(codes.NotFound, "no such blob")
 	}
 	s.note("Read " + r.ResourceName)
-	if s.lie != nil {
-		data = s.lie(append([]byte(nil), data...))
+	lie, garble := s.changes()
+	if lie != nil {
+		data = lie(append([]byte(nil), data...))
 	}
 	if strings.Contains(r.ResourceName, "compressed-blobs/zstd/") {
 		encoder, _ := zstd.NewWriter(nil)
-		if data = encoder.EncodeAll(data, nil); s.garble != nil {
-			data = s.garble(data)
+		if data = encoder.EncodeAll(data, nil); garble != nil {
+			data = garble(data)
 		}
 	}
 	for len(data) > 0 {
