@@ -1,5 +1,5 @@
-// Package layers checks the one direction in which the packages may know each
-// other; docs/architecture.md gives the reasons.
+// Package layers checks which package imports which against the table in
+// docs/architecture.md.
 package layers
 
 import (
@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -16,45 +17,21 @@ import (
 
 const module = "github.com/warpld/warpld/"
 
-// A layer says of packages what they may import.
-type layer struct {
-	packages string   // a path; "..." at the end: and all below it
-	ours     []string // what they may import of this module
-	never    []string // what they may not import of anything else
+// A row is one of the table in docs/architecture.md.
+type row struct {
+	packages []string // patterns: a path, with "/..." at its end all below it too
+	pure     bool     // no file is opened and no process started
+	ours     []string // patterns of what they may import of this module
 }
 
-// doesNothing are the imports of a package that opens no file and starts no process.
-var doesNothing = []string{"os", "os/exec", "net/...", "syscall", "golang.org/x/sys/..."}
+// impure are the imports that a pure package may not have.
+var impure = []string{"os", "os/exec", "net/...", "syscall", "golang.org/x/sys/..."}
 
-var layers = []layer{
-	{packages: "internal/message"},
-	{packages: "internal/gpu", never: doesNothing},
-	{packages: "internal/glob", never: doesNothing},
-	{packages: "internal/pattern", never: doesNothing},
-	{packages: "internal/object/...", ours: []string{"internal/object/...", "internal/message"}},
-	{packages: "internal/options", ours: []string{"internal/message"}},
-	{packages: "internal/plan", ours: []string{"internal/options", "internal/object/...", "internal/glob", "internal/message"}, never: doesNothing},
-	{packages: "internal/action", ours: []string{"internal/message"}, never: []string{"os/exec", "net/..."}},
-	{packages: "internal/action/...", ours: []string{"internal/action", "internal/message"}},
-	{packages: "internal/ptx", never: doesNothing},
-	{packages: "internal/slice", ours: []string{"internal/ptx", "internal/glob", "internal/message"}, never: doesNothing},
-	{packages: "internal/symbols", ours: []string{"internal/record", "internal/glob"}, never: doesNothing},
-	{packages: "internal/report", ours: []string{"internal/record", "internal/message"}, never: doesNothing},
-	{packages: "internal/record", ours: []string{"internal/glob", "internal/message"}, never: doesNothing},
-	{packages: "internal/reproduce", ours: []string{"internal/message"}},
-	{packages: "internal/progress", never: doesNothing},
-	{packages: "internal/version"},
-	{packages: "internal/toolkit", ours: []string{"internal/message"}},
-}
-
-// reserved are imports that only some packages may have.
+// reserved are imports of other modules that only some packages may have.
 var reserved = map[string][]string{
-	"os/exec":                      {"internal/action/..."},
-	"net/...":                      {"internal/action/..."},
-	"github.com/ebitengine/...":    {"internal/engine/..."},
-	module + "internal/link":       {"cmd/...", "internal/command"},
-	module + "internal/command":    {"cmd/..."},
-	module + "internal/action/...": {"internal/action/...", "internal/engine/...", "internal/merge", "internal/link", "internal/command"},
+	"os/exec":                   {"internal/action/local", "internal/action/remote"},
+	"net/...":                   {"internal/action/remote"},
+	"github.com/ebitengine/...": {"internal/engine/..."},
 }
 
 // starters are the ways to start a process without os/exec.
@@ -106,13 +83,16 @@ func anyCovers(patterns []string, path string) bool {
 }
 
 func TestLayers(t *testing.T) {
-	for _, p := range packages(t) {
+	rows, everybody := readTable(t)
+	list := packages(t)
+	for _, p := range list {
+		matching := slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return !slices.Contains(r.packages, p.name()) })
+		if len(matching) != 1 {
+			t.Errorf("%s has %d rows in %s; it needs one", p.name(), len(matching), table)
+			continue
+		}
 		for _, path := range p.Imports {
-			for _, l := range layers {
-				if covers(l.packages, p.name()) && !l.allows(path) {
-					t.Errorf("%s imports %s; a package of %s may not", p.name(), path, l.packages)
-				}
-			}
+			matching[0].check(t, p.name(), path, everybody)
 			for what, who := range reserved {
 				if covers(what, path) && !anyCovers(who, p.name()) {
 					t.Errorf("%s imports %s, which is for %s", p.name(), path, strings.Join(who, ", "))
@@ -120,18 +100,77 @@ func TestLayers(t *testing.T) {
 			}
 		}
 	}
+	for _, r := range rows {
+		for _, name := range append(slices.Clone(r.packages), r.ours...) {
+			if !slices.ContainsFunc(list, func(p goPackage) bool { return covers(name, p.name()) }) {
+				t.Errorf("%s names %s, which is no package", table, name)
+			}
+		}
+	}
 }
 
-func (l layer) allows(path string) bool {
-	if ours, ok := strings.CutPrefix(path, module); ok {
-		return anyCovers(l.ours, ours) || ours == "internal/pattern"
+// check reports an import that the row does not allow.
+func (r row) check(t *testing.T, name, path string, everybody []string) {
+	t.Helper()
+	ours, ok := strings.CutPrefix(path, module)
+	if ok && !anyCovers(r.ours, ours) && !anyCovers(everybody, ours) {
+		t.Errorf("%s imports %s, which its row in %s does not list", name, ours, table)
 	}
-	return !anyCovers(l.never, path)
+	if r.pure && anyCovers(impure, path) {
+		t.Errorf("%s imports %s; %s calls it pure", name, path, table)
+	}
+}
+
+// table is the file that the rows are read from, below the root of the module.
+const table = "docs/architecture.md"
+
+var (
+	tableRow   = regexp.MustCompile("(?m)^\\| (`[^|]*`) \\| ([^|]*) \\| ([^|]*) \\|$")
+	forAll     = regexp.MustCompile("(?m)^Every package may import ([^.]*)\\.")
+	quotedName = regexp.MustCompile("`([^`]+)`")
+)
+
+// readTable returns the rows, and what every package may import.
+func readTable(t *testing.T) (rows []row, everybody []string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", filepath.FromSlash(table)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cells := range tableRow.FindAllStringSubmatch(string(text), -1) {
+		rows = append(rows, row{packages: names(cells[1]), pure: strings.HasPrefix(cells[2], "pure"), ours: names(cells[3])})
+	}
+	sentence := forAll.FindStringSubmatch(string(text))
+	if len(rows) == 0 || sentence == nil {
+		t.Fatalf("%s has no table of packages, or does not name those that all may import", table)
+	}
+	return rows, names(sentence[1])
+}
+
+// names returns the packages that a cell names in backquotes. internal/ may be left out, and
+// {a,b} stands for each of a list.
+func names(cell string) []string {
+	var list []string
+	for _, quoted := range quotedName.FindAllStringSubmatch(cell, -1) {
+		before, rest, ok := strings.Cut(quoted[1], "{")
+		alternatives, after, _ := strings.Cut(rest, "}")
+		if !ok {
+			alternatives = ""
+		}
+		for name := range strings.SplitSeq(alternatives, ",") {
+			path := before + name + after
+			if !strings.HasPrefix(path, "cmd/") && !strings.HasPrefix(path, "internal/") {
+				path = "internal/" + path
+			}
+			list = append(list, path)
+		}
+	}
+	return list
 }
 
 func TestProcessesAreStartedInOnePlace(t *testing.T) {
 	for _, p := range packages(t) {
-		if covers("internal/action/...", p.name()) {
+		if p.name() == "internal/action/local" {
 			continue
 		}
 		for _, file := range p.GoFiles {
@@ -141,7 +180,7 @@ func TestProcessesAreStartedInOnePlace(t *testing.T) {
 			}
 			for _, call := range starters {
 				if strings.Contains(string(text), call) {
-					t.Errorf("%s/%s has %s, which is for internal/action", p.name(), file, call)
+					t.Errorf("%s/%s has %s, which is for internal/action/local", p.name(), file, call)
 				}
 			}
 		}
