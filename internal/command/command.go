@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/warpld/warpld/internal/link"
 	"github.com/warpld/warpld/internal/message"
@@ -15,7 +14,7 @@ import (
 	"github.com/warpld/warpld/internal/version"
 )
 
-// A command is one of warpld's own.
+// A command is one of warpld's own commands.
 type command struct {
 	name  string
 	usage string
@@ -23,21 +22,28 @@ type command struct {
 	run   func(ctx context.Context, c link.Caller, args []string) error
 }
 
-var commands []command
-
-func init() {
-	commands = []command{
-		{"cache", "cache [show|verify|prune [MB]|why OUTPUT]", "look at the cache, check it, make room, or ask why a link was not found in it", manageCache},
-		{"compare", "compare FILE.tar.zst|ARGUMENTS...", "run a link with nvlink and with warpld, and show what is different", compareLinks},
-		{"completion", "completion bash|zsh|fish", "print a script that lets the shell complete warpld's command lines", completion},
+// commands returns all commands in the order of their names. It is a function because
+// some of them print the list.
+func commands() []command {
+	return []command{
+		{"cache", "cache [show|verify|prune [MB]|why OUTPUT]",
+			"look at the cache, check it, make room, or ask why a link was not found in it", manageCache},
+		{"compare", "compare FILE.tar.zst|ARGUMENTS...",
+			"run a link with nvlink and with warpld, and show what is different", compareLinks},
+		{"completion", "completion bash|zsh|fish",
+			"print a script that lets the shell complete warpld's command lines", completion},
 		{"diff", "diff RECORD RECORD", "show what changed between two links that wrote --warpld-record", diffRecords},
-		{"distribute", "distribute [--warpld-...] JOBS.json", "compile for ThinLTO as LLVM's linkers ask for it", distribute},
-		{"explain", "explain [--removed|--why-live=SYMBOL|--map] RECORD", "say what a link did and why, from what --warpld-record wrote", explainRecord},
+		{"distribute", "distribute [--warpld-...] JOBS.json",
+			"compile for ThinLTO as LLVM's linkers ask for it", distribute},
+		{"explain", "explain [--removed|--why-live=SYMBOL|--map] RECORD",
+			"say what a link did and why, from what --warpld-record wrote", explainRecord},
 		{"help", "help", "show this text", help},
 		{"inspect", "inspect FILE...", "show what the linker sees in its inputs", inspect},
 		{"man", "man", "print the manual page, in roff", man},
-		{"replay", "replay FILE.tar.zst [-o OUTPUT] [OPTIONS...]", "run a link again that --warpld-reproduce packed", replay},
-		{"report", "report RECORD -o FILE.html", "show a link as a page, from what --warpld-record wrote", writeReport},
+		{"replay", "replay FILE.tar.zst [-o OUTPUT] [OPTIONS...]",
+			"run a link again that --warpld-reproduce packed", replay},
+		{"report", "report RECORD -o FILE.html",
+			"show a link as a page, from what --warpld-record wrote", writeReport},
 		{"run", "run [--cuda=DIR] -- COMMAND...", "run a build in which nvcc links with warpld", runBuild},
 		{"shim", "shim [--cuda=DIR] DIR", "make a directory whose nvcc links with warpld", makeShim},
 		{"toolkit", "toolkit [--cuda=DIR]", "show which CUDA toolkit is used and where it was sought", showToolkit},
@@ -45,27 +51,40 @@ func init() {
 	}
 }
 
-// Known says whether a name is a command; any other first argument is a link.
-func Known(name string) bool {
-	return slices.ContainsFunc(commands, func(c command) bool { return c.name == name })
+// lookUp returns the command of a name, or nil if there is none.
+func lookUp(name string) *command {
+	for _, c := range commands() {
+		if c.name == name {
+			return &c
+		}
+	}
+	return nil
 }
 
-// List tells of all commands.
+// Known reports whether a name is a command. Any other first argument belongs to a link.
+func Known(name string) bool { return lookUp(name) != nil }
+
+// List returns the names, usages and descriptions of all commands.
 func List() (list []options.Command) {
-	for _, c := range commands {
+	for _, c := range commands() {
 		list = append(list, options.Command{Name: c.name, Usage: c.usage, About: c.about})
 	}
 	return list
 }
 
-// Run runs the command that args begins with and gives the exit code.
+// Run runs the command that args begins with, help if args is empty, and returns the
+// exit code.
 func Run(ctx context.Context, c link.Caller, args []string) int {
 	log := message.NewLog(c.Stderr, message.Style{Terminal: c.Terminal})
 	if len(args) == 0 {
 		args = []string{"help"}
 	}
-	at := slices.IndexFunc(commands, func(c command) bool { return c.name == args[0] })
-	err := commands[at].run(ctx, c, args[1:])
+	var err error
+	if cmd := lookUp(args[0]); cmd != nil {
+		err = cmd.run(ctx, c, args[1:])
+	} else {
+		err = unknown(args[0])
+	}
 	if code, ended := err.(exitCode); ended {
 		return int(code)
 	}
@@ -76,11 +95,13 @@ func Run(ctx context.Context, c link.Caller, args []string) int {
 	return log.ExitCode()
 }
 
-// An exitCode is the end of a command that has said all that there is to say.
+// An exitCode ends a command that has reported everything itself.
 type exitCode int
 
+// Error implements error.
 func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
+// distribute compiles for a linker of LLVM's.
 func distribute(ctx context.Context, c link.Caller, args []string) error {
 	err := link.Distribute(ctx, c, args)
 	if errors.Is(err, link.ErrUsage) {
@@ -89,26 +110,34 @@ func distribute(ctx context.Context, c link.Caller, args []string) error {
 	return err
 }
 
+// help prints the list of commands.
 func help(_ context.Context, c link.Caller, _ []string) error {
 	fmt.Fprint(c.Stdout, "warpld links GPU device code in the place of NVIDIA's nvlink.\n\n"+
 		"  warpld [nvlink's options] FILE...                          link; 'warpld --help' lists the options\n")
-	for _, cmd := range commands {
+	for _, cmd := range commands() {
 		fmt.Fprintf(c.Stdout, "  warpld %-51s %s\n", cmd.usage, cmd.about)
 	}
 	return nil
 }
 
-// usage is the error for arguments that a command doesn't take.
+// usage returns the error for arguments that a command doesn't take.
 func usage(name string) error {
-	at := slices.IndexFunc(commands, func(c command) bool { return c.name == name })
-	return &message.Message{Severity: message.Fatal, ID: "usage", Text: "usage: warpld " + commands[at].usage}
+	return &message.Message{Severity: message.Fatal, ID: "usage", Text: "usage: warpld " + lookUp(name).usage}
 }
 
+// unknown returns the error for a name that is no command.
+func unknown(name string) error {
+	return &message.Message{Severity: message.Fatal, ID: "usage", Text: fmt.Sprintf("'%s' is not a command", name),
+		Hint: "'warpld help' lists the commands"}
+}
+
+// man prints the manual page.
 func man(_ context.Context, c link.Caller, _ []string) error {
 	_, err := io.WriteString(c.Stdout, options.ManPage(List()))
 	return err
 }
 
+// completion prints a completion script for a shell.
 func completion(_ context.Context, c link.Caller, args []string) error {
 	if len(args) != 1 {
 		return usage("completion")
@@ -121,11 +150,13 @@ func completion(_ context.Context, c link.Caller, args []string) error {
 	return err
 }
 
+// showVersion prints the version of warpld.
 func showVersion(_ context.Context, c link.Caller, _ []string) error {
 	_, err := fmt.Fprintln(c.Stdout, version.Full())
 	return err
 }
 
+// showToolkit prints which toolkit is used and where it was sought.
 func showToolkit(_ context.Context, c link.Caller, args []string) error {
 	tk, rest, err := findToolkit(c, args)
 	if err != nil {
@@ -145,7 +176,7 @@ func showToolkit(_ context.Context, c link.Caller, args []string) error {
 	return err
 }
 
-// findToolkit takes --cuda=DIR off the front of args and finds the toolkit.
+// findToolkit removes --cuda=DIR from the front of args and finds the toolkit.
 func findToolkit(c link.Caller, args []string) (tk *toolkit.Toolkit, rest []string, err error) {
 	q := toolkit.Query{Origin: c.Origin, Env: c.Env}
 	if len(args) > 0 {

@@ -18,9 +18,10 @@ import (
 	"github.com/warpld/warpld/internal/options"
 )
 
+// comparedOutput is the name of both results in the folders in which the links run.
 const comparedOutput = "output"
 
-// compareLinks runs a link with both linkers, neither of which leaves anything.
+// compareLinks runs a link with both linkers and compares the results, which are not kept.
 func compareLinks(ctx context.Context, c link.Caller, args []string) error {
 	var arguments []string
 	var err error
@@ -59,7 +60,7 @@ func compareLinks(ctx context.Context, c link.Caller, args []string) error {
 	return showComparison(c, nvlink, warpld)
 }
 
-// absoluteArguments are those of a command line that can be run in any folder.
+// absoluteArguments returns a command line that can be run in any folder.
 func absoluteArguments(c link.Caller, args []string) ([]string, error) {
 	o, err := options.Parse(args, c.Env("WARPLD_FLAGS"), os.ReadFile, func(*message.Message) {})
 	if err != nil {
@@ -82,15 +83,20 @@ func absoluteArguments(c link.Caller, args []string) ([]string, error) {
 	return arguments, err
 }
 
-// linkAction runs this program as a linker.
+// linkAction returns the action that runs this program as a linker.
 func linkAction(c link.Caller, label string, arguments []string) *action.Action {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "WARPLD_FLAGS=") })
-	return &action.Action{Label: label, Tool: action.File{Name: c.Origin, Content: action.AtPath(c.Self)}, Env: env,
-		Args: append(arguments, "--output-file="+comparedOutput), Outputs: []string{comparedOutput}}
+	return &action.Action{
+		Label:   label,
+		Tool:    action.File{Name: c.Origin, Content: action.AtPath(c.Self)},
+		Env:     env,
+		Args:    append(arguments, "--output-file="+comparedOutput),
+		Outputs: []string{comparedOutput},
+	}
 }
 
-// showComparison says how the two links went, and fails if they gave not the same. What
-// merged results record of the command lines does not count.
+// showComparison prints how the two links went, and fails if their results differ. What
+// the results record about the command lines is not compared.
 func showComparison(c link.Caller, nvlink, warpld *action.Result) error {
 	a, errA := linked(c, "nvlink", nvlink)
 	b, errB := linked(c, "warpld", warpld)
@@ -98,7 +104,7 @@ func showComparison(c link.Caller, nvlink, warpld *action.Result) error {
 	case errA != nil || errB != nil:
 		return fmt.Errorf("a result cannot be read: %v, %v", errA, errB)
 	case nvlink.ExitCode != warpld.ExitCode:
-		return &message.Message{Severity: message.Error, ID: "different", Text: "the links did not end in the same way"}
+		return different("the links did not end in the same way")
 	case a == nil && b == nil:
 		fmt.Fprintln(c.Stdout, "neither link has a result")
 		return nil
@@ -109,7 +115,7 @@ func showComparison(c link.Caller, nvlink, warpld *action.Result) error {
 	fileA, errA := cubin.Parse(a)
 	fileB, errB := cubin.Parse(b)
 	if errA != nil || errB != nil {
-		return &message.Message{Severity: message.Error, ID: "different", Text: "the results differ, and are not both cubins"}
+		return different("the results differ, and are not both cubins")
 	}
 	differences := cubin.Compare(fileA, fileB, false)
 	for _, d := range differences {
@@ -119,13 +125,18 @@ func showComparison(c link.Caller, nvlink, warpld *action.Result) error {
 		return err
 	}
 	if len(differences) > 0 {
-		return &message.Message{Severity: message.Error, ID: "different", Text: fmt.Sprintf("the results differ in %d places", len(differences))}
+		return different(fmt.Sprintf("the results differ in %d places", len(differences)))
 	}
 	fmt.Fprintln(c.Stdout, "the results are the same but for the record of the command line")
 	return nil
 }
 
-// linked shows how a link went and gives its result, if it has one.
+// different returns the error of a comparison that found a difference.
+func different(text string) error {
+	return &message.Message{Severity: message.Error, ID: "different", Text: text}
+}
+
+// linked prints how a link went and returns its result, or nil if there is none.
 func linked(c link.Caller, who string, r *action.Result) ([]byte, error) {
 	output, ok := r.Outputs[comparedOutput]
 	if !ok {
@@ -133,12 +144,13 @@ func linked(c link.Caller, who string, r *action.Result) ([]byte, error) {
 		return nil, nil
 	}
 	data, err := output.Read()
-	fmt.Fprintf(c.Stdout, "%s: exit code %d, %v, %v CPU, %d bytes\n%s%s", who, r.ExitCode, r.Usage.Wall.Round(time.Millisecond),
-		r.Usage.CPU.Round(time.Millisecond), len(data), r.Stdout, r.Stderr)
+	wall, cpu := r.Usage.Wall.Round(time.Millisecond), r.Usage.CPU.Round(time.Millisecond)
+	fmt.Fprintf(c.Stdout, "%s: exit code %d, %v, %v CPU, %d bytes\n%s%s",
+		who, r.ExitCode, wall, cpu, len(data), r.Stdout, r.Stderr)
 	return data, err
 }
 
-// compareKernels lists the kernels that are in one result only or take other amounts.
+// compareKernels prints the kernels that are in one result only or use other resources.
 func compareKernels(c link.Caller, a, b *cubin.File) error {
 	kernels, err := a.Resources()
 	if err != nil {

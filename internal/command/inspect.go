@@ -12,7 +12,7 @@ import (
 	"github.com/warpld/warpld/internal/object/cubin"
 )
 
-// inspect shows what reading the inputs of a link finds.
+// inspect prints what the linker sees in its inputs.
 func inspect(_ context.Context, c link.Caller, args []string) error {
 	if len(args) == 0 {
 		return usage("inspect")
@@ -23,45 +23,60 @@ func inspect(_ context.Context, c link.Caller, args []string) error {
 		return err
 	}
 	for _, obj := range objects {
-		fmt.Fprintf(c.Stdout, "%s: %s\n", obj.Origin, obj.Kind)
-		if obj.Ignored != "" {
-			fmt.Fprintf(c.Stdout, "  not linked: %s\n", obj.Ignored)
-		}
-		if obj.Kind == object.Cubin && len(obj.Modules) == 0 && obj.Origin.Member == "" {
-			result := func() ([]byte, error) { return os.ReadFile(obj.Origin.File) }
-			if err := inspectKernels(c, result); err != nil {
-				return fmt.Errorf("%s: %w", obj.Origin, err)
-			}
-		}
-		for i := range obj.Modules {
-			m := &obj.Modules[i]
-			form := ""
-			if m.Obfuscated {
-				form = ", readable by NVIDIA's tools only"
-			}
-			fmt.Fprintf(c.Stdout, "  %s, %d bytes%s\n", m, m.Size, form)
-			for _, b := range m.Bitcode {
-				fmt.Fprintf(c.Stdout, "    of %s, made by %s\n", b.SourceFile, b.Producer)
-			}
-			if m.Options != "" && m.Kind != object.ELF {
-				fmt.Fprintf(c.Stdout, "    compiled with %s\n", m.Options)
-			}
-			if m.Kind == object.ELF {
-				if err := inspectKernels(c, m.Data); err != nil {
-					return fmt.Errorf("%s: %w", obj.Origin, err)
-				}
-			}
-		}
-		if r := obj.HostRefs; r != nil {
-			inspectReferences(c, r)
-		}
-		if obj.RegisterID != "" {
-			fmt.Fprintf(c.Stdout, "  registered as %s\n", obj.RegisterID)
+		if err := inspectObject(c, obj); err != nil {
+			return fmt.Errorf("%s: %w", obj.Origin, err)
 		}
 	}
 	return nil
 }
 
+// inspectObject prints one input, or one member of an archive.
+func inspectObject(c link.Caller, obj *object.Object) error {
+	fmt.Fprintf(c.Stdout, "%s: %s\n", obj.Origin, obj.Kind)
+	if obj.Ignored != "" {
+		fmt.Fprintf(c.Stdout, "  not linked: %s\n", obj.Ignored)
+	}
+	// The result of a link has no modules, but its kernels can be listed.
+	if obj.Kind == object.Cubin && len(obj.Modules) == 0 && obj.Origin.Member == "" {
+		result := func() ([]byte, error) { return os.ReadFile(obj.Origin.File) }
+		if err := inspectKernels(c, result); err != nil {
+			return err
+		}
+	}
+	for i := range obj.Modules {
+		if err := inspectModule(c, &obj.Modules[i]); err != nil {
+			return err
+		}
+	}
+	if r := obj.HostRefs; r != nil {
+		inspectReferences(c, r)
+	}
+	if obj.RegisterID != "" {
+		fmt.Fprintf(c.Stdout, "  registered as %s\n", obj.RegisterID)
+	}
+	return nil
+}
+
+// inspectModule prints one piece of device code.
+func inspectModule(c link.Caller, m *object.Module) error {
+	form := ""
+	if m.Obfuscated {
+		form = ", readable by NVIDIA's tools only"
+	}
+	fmt.Fprintf(c.Stdout, "  %s, %d bytes%s\n", m, m.Size, form)
+	for _, b := range m.Bitcode {
+		fmt.Fprintf(c.Stdout, "    of %s, made by %s\n", b.SourceFile, b.Producer)
+	}
+	if m.Kind == object.ELF {
+		return inspectKernels(c, m.Data)
+	}
+	if m.Options != "" {
+		fmt.Fprintf(c.Stdout, "    compiled with %s\n", m.Options)
+	}
+	return nil
+}
+
+// inspectReferences prints what host code refers to.
 func inspectReferences(c link.Caller, r *object.HostRefs) {
 	for _, list := range []struct {
 		what     string
@@ -77,7 +92,7 @@ func inspectReferences(c link.Caller, r *object.HostRefs) {
 	}
 }
 
-// inspectKernels shows the kernels of native code and what each takes.
+// inspectKernels prints the kernels of native code and the resources of each.
 func inspectKernels(c link.Caller, read func() ([]byte, error)) error {
 	data, err := read()
 	if err != nil {
@@ -94,7 +109,7 @@ func inspectKernels(c link.Caller, read func() ([]byte, error)) error {
 	return err
 }
 
-// describe lists what a kernel takes; of what it does not have there is no word.
+// describe returns the resources of a kernel. Those that it does not use are left out.
 func describe(k *cubin.Resources) string {
 	parts := []string{fmt.Sprintf("%d bytes of code", k.Code), fmt.Sprintf("%d registers", k.Registers)}
 	add := func(n uint64, what string, args ...any) {

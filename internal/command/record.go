@@ -12,8 +12,7 @@ import (
 	"github.com/warpld/warpld/internal/report"
 )
 
-// explainRecord says what a link did and why, or answers one of the questions that a
-// link can be asked.
+// explainRecord prints what a link did and why, or answers one question about it.
 func explainRecord(_ context.Context, c link.Caller, args []string) error {
 	answer := func(r *record.Record) error { r.Explain(c.Stdout); return nil }
 	if len(args) == 2 {
@@ -40,7 +39,7 @@ func explainRecord(_ context.Context, c link.Caller, args []string) error {
 	return answer(r)
 }
 
-// diffRecords shows what changed from one link to another.
+// diffRecords prints what changed from one link to another.
 func diffRecords(_ context.Context, c link.Caller, args []string) error {
 	if len(args) != 2 {
 		return usage("diff")
@@ -59,7 +58,7 @@ func diffRecords(_ context.Context, c link.Caller, args []string) error {
 	return nil
 }
 
-// writeReport makes a page of a record.
+// writeReport writes a record as an HTML page.
 func writeReport(_ context.Context, c link.Caller, args []string) error {
 	if len(args) != 3 || args[1] != "-o" {
 		return usage("report")
@@ -75,6 +74,7 @@ func writeReport(_ context.Context, c link.Caller, args []string) error {
 	return errors.Join(report.Write(f, r), f.Close())
 }
 
+// readRecord reads what a link wrote for --warpld-record.
 func readRecord(path string) (*record.Record, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/warpld/warpld/internal/toolkit"
 )
 
-// replay runs a packed link. Its result does not depend on where that is done, so
-// what WARPLD_FLAGS says here does not count, and the cache is not asked.
+// replay runs a packed link. Its result must not depend on this machine's settings, so
+// WARPLD_FLAGS is ignored and the cache is not used.
 func replay(ctx context.Context, c link.Caller, args []string) error {
 	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
 		return usage("replay")
@@ -46,7 +46,7 @@ func replay(ctx context.Context, c link.Caller, args []string) error {
 	return exitCode(link.Run(ctx, c, slices.Concat(p.arguments, args[1:])))
 }
 
-// parseMore reads what is given for a replay beside the link itself.
+// parseMore parses the options that are added to those of the packed link.
 func parseMore(args []string) (*options.Options, error) {
 	o, err := options.Parse(args, "", os.ReadFile, func(*message.Message) {})
 	if err == nil && len(o.Inputs) > 0 {
@@ -55,15 +55,15 @@ func parseMore(args []string) (*options.Options, error) {
 	return o, err
 }
 
-// A packedLink is one that lies in a folder.
+// A packedLink is a packed link that was unpacked.
 type packedLink struct {
 	*reproduce.Package
 	dir       string
-	arguments []string // with the files in that folder
+	arguments []string // with the paths of the unpacked files
 }
 
-// unpack makes a folder for a packed link. The toolkit's own files are taken from that
-// of this machine.
+// unpack unpacks a link into a temporary folder. Files of the toolkit are not packed;
+// they are taken from the toolkit of this machine.
 func unpack(c link.Caller, path, cuda string) (*packedLink, error) {
 	dir, err := os.MkdirTemp("", "warpld-replay-")
 	if err != nil {
@@ -82,9 +82,11 @@ func unpack(c link.Caller, path, cuda string) (*packedLink, error) {
 		return nil, err
 	}
 	return nil, &message.Message{Severity: message.Fatal, ID: "replay", Origin: message.Origin{File: path},
-		Text: fmt.Sprintf("%s: %v", path, err), Hint: "give a file that a link with --warpld-reproduce=FILE wrote", Cause: err}
+		Text: fmt.Sprintf("%s: %v", path, err), Cause: err,
+		Hint: "give a file that a link with --warpld-reproduce=FILE wrote"}
 }
 
+// read unpacks the file at path.
 func (p *packedLink) read(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -102,9 +104,9 @@ func (p *packedLink) read(path string) error {
 	return err
 }
 
-// placed gives the arguments of a packed link with its files in a folder. They are not
-// trusted: they must be just what packing makes, so there is no option among them that
-// starts, loads, reads or writes anything else.
+// placed returns the arguments of a packed link with the paths of its files in dir. The
+// arguments are not trusted: they must be exactly what --warpld-reproduce writes, so that
+// no option among them starts, loads, reads or writes any other file.
 func placed(arguments []string, dir string) ([]string, error) {
 	noFiles := func(string) ([]byte, error) { return nil, os.ErrPermission }
 	o, err := options.Parse(arguments, "", noFiles, func(*message.Message) {})
@@ -116,9 +118,10 @@ func placed(arguments []string, dir string) ([]string, error) {
 		Folder: func(place int) string { return o.LibraryPaths[place] },
 		Output: func(option string) string { return option },
 	})
-	bad := slices.IndexFunc(slices.Concat(o.Inputs, o.LibraryPaths), func(name string) bool { return !reproduce.Inside(name) })
-	if err != nil || bad >= 0 || !slices.Equal(same, arguments) {
-		return nil, fmt.Errorf("%w: its arguments are not such as packing makes", reproduce.ErrFormat)
+	isOutside := func(name string) bool { return !reproduce.Inside(name) }
+	outside := slices.ContainsFunc(o.Inputs, isOutside) || slices.ContainsFunc(o.LibraryPaths, isOutside)
+	if err != nil || outside || !slices.Equal(same, arguments) {
+		return nil, fmt.Errorf("%w: its arguments are not produced by --warpld-reproduce", reproduce.ErrFormat)
 	}
 	return o.Portable(options.Places{
 		Input:  func(name string) string { return filepath.Join(dir, name) },
@@ -127,19 +130,22 @@ func placed(arguments []string, dir string) ([]string, error) {
 	})
 }
 
-// useToolkit puts the toolkit's files into place, and says if it is another one.
+// useToolkit links the toolkit's files into the folder, and reports a toolkit of another
+// version.
 func (p *packedLink) useToolkit(c link.Caller, cuda string) error {
 	tk, err := toolkit.Find(toolkit.Query{CUDA: cuda, Origin: c.Origin, Env: c.Env, ForLink: true})
 	if err != nil {
 		return err
 	}
 	if here := tk.Version.String(); here != p.CUDA {
-		fmt.Fprintf(c.Stderr, "warpld: the link was packed with CUDA %s and runs with %s, so its result may be another\n", p.CUDA, here)
+		fmt.Fprintf(c.Stderr, "warpld: the link was packed with CUDA %s and runs with %s, so its result may be another\n",
+			p.CUDA, here)
 	}
 	return p.LinkToolkit(p.dir, tk.Library)
 }
 
-// llvm is the option for the LLVM that the link was packed with, if it is here.
+// llvm returns the option for the LLVM that the link was packed with, or nothing if that
+// is not installed.
 func (p *packedLink) llvm(env func(string) string) string {
 	version := strconv.Itoa(p.LLVM)
 	if _, err := toolkit.FindLLVM(version, env); p.LLVM == 0 || err != nil {

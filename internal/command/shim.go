@@ -13,6 +13,7 @@ import (
 	"github.com/warpld/warpld/internal/shim"
 )
 
+// makeShim makes a directory in which nvcc links with warpld.
 func makeShim(_ context.Context, c link.Caller, args []string) error {
 	tk, rest, err := findToolkit(c, args)
 	if err != nil {
@@ -28,8 +29,8 @@ func makeShim(_ context.Context, c link.Caller, args []string) error {
 	return nil
 }
 
-// runBuild becomes the given command, with an environment in which nvcc is the
-// shim's.
+// runBuild replaces this process by the given command, with an environment in which nvcc
+// is that of a shim.
 func runBuild(_ context.Context, c link.Caller, args []string) error {
 	tk, rest, err := findToolkit(c, args)
 	if err != nil {
@@ -48,8 +49,8 @@ func runBuild(_ context.Context, c link.Caller, args []string) error {
 	return local.Exec(rest[1], rest[1:], shim.Environment(dir, tk, os.Environ()))
 }
 
-// shimDirectory is where the shim for a toolkit stays from run to run. It outlives
-// the command, because build systems remember where they found the compiler.
+// shimDirectory returns where the shim of a toolkit is kept. It outlives the command,
+// because build systems remember where they found the compiler.
 func shimDirectory(root, self string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -59,7 +60,7 @@ func shimDirectory(root, self string) (string, error) {
 	return filepath.Join(cache, "warpld", fmt.Sprintf("shim-%x", sum[:6])), nil
 }
 
-// cutFlag takes the value off --name=value.
-func cutFlag(arg, name string) (string, bool) {
-	return strings.CutPrefix(strings.TrimPrefix(arg, "-"), "-"+name+"=")
+// cutFlag returns the value of --name=value, and reports whether arg has that form.
+func cutFlag(arg, name string) (value string, ok bool) {
+	return strings.CutPrefix(arg, "--"+name+"=")
 }
