@@ -1,8 +1,8 @@
 // Warpld links device code: see README.md.
 //
-// Started as nvlink, or with arguments that look like nvlink's, it links; also as the
-// programs that clang and rustc call for that.
-// Otherwise the first argument is a command of its own.
+// If the first argument is one of warpld's commands, that command runs. Otherwise
+// warpld links as nvlink does. Under the name nvlink, and under the names of the programs
+// that clang and rustc call, it always links.
 package main
 
 import (
@@ -26,7 +26,7 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == engine.WorkerArgument {
 		os.Exit(worker.Main(os.Args[2:]))
 	}
-	// A link has few and short-lived objects beside what it needs to the end.
+	// Most of what a link allocates lives until its end, so collecting often gains little.
 	debug.SetGCPercent(400)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	code := run(ctx)
@@ -38,6 +38,7 @@ func main() {
 	os.Exit(code)
 }
 
+// run links or runs a command, and returns the exit code.
 func run(ctx context.Context) int {
 	caller := link.Caller{
 		Self:     self(),
@@ -59,7 +60,7 @@ func run(ctx context.Context) int {
 	return link.Run(ctx, caller, args)
 }
 
-// terminalWidth is how many columns the terminal has that messages go to.
+// terminalWidth returns the number of columns of the terminal that messages go to.
 func terminalWidth() int {
 	if width, _, err := term.GetSize(int(os.Stderr.Fd())); err == nil && width > 0 {
 		return width
@@ -67,8 +68,8 @@ func terminalWidth() int {
 	return 80
 }
 
-// self is our executable, by which we start ourselves again as a worker. Where /proc
-// is not mounted, only the name is known.
+// self returns the path of this executable, which starts itself again as a worker. If
+// /proc is not mounted, the path follows from the name that it was started by.
 func self() string {
 	if path, err := os.Executable(); err == nil {
 		return path
@@ -79,8 +80,8 @@ func self() string {
 	return os.Args[0]
 }
 
-// startedAs is the path of the name we were started by, which in a shim is not
-// where our executable is.
+// startedAs returns the path by which this program was started. In a shim that is not the
+// path of the executable.
 func startedAs() string {
 	name := os.Args[0]
 	if strings.ContainsRune(name, filepath.Separator) {
