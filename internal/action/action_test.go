@@ -59,6 +59,7 @@ func TestEncodingIsThatOfTheRemoteExecutionAPI(t *testing.T) {
 			command.Arguments[0] = at.Tool
 			act.Platform = &repb.Platform{Properties: []*repb.Platform_Property{
 				{Name: "OSFamily", Value: "linux"}, {Name: "pool", Value: "gpu"}}}
+			//lint:ignore SA1019 servers before version 2.2 of the API read the platform here
 			command.Platform = act.Platform
 		}
 		act.CommandDigest = digest(marshal(command))

@@ -130,9 +130,11 @@ func TestLies(t *testing.T) {
 			r.OutputSymlinks = []*repb.OutputSymlink{{Path: "lto.ptx", Target: passwd}}
 		}, "symbolic links"},
 		"file symlink": {func(s *server, r *repb.ActionResult) {
+			//lint:ignore SA1019 servers before version 2.1 of the API send these
 			r.OutputFileSymlinks = []*repb.OutputSymlink{{Path: "x", Target: "/etc/passwd"}}
 		}, "symbolic links"},
 		"directory symlink": {func(s *server, r *repb.ActionResult) {
+			//lint:ignore SA1019 servers before version 2.1 of the API send these
 			r.OutputDirectorySymlinks = []*repb.OutputSymlink{{Path: "x", Target: "/etc"}}
 		}, "symbolic links"},
 		"directory": {func(s *server, r *repb.ActionResult) {

@@ -1,0 +1,39 @@
+# make check   what every change must pass: formatting, vet, staticcheck, unit tests with the race detector
+# make ci      everything, with NVIDIA's real tools: .ci/run (about an hour)
+# make build   the program, as ./warpld
+# make install the program, to $(DESTDIR)$(PREFIX)/bin, with its man page
+
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+PREFIX = /usr/local
+
+.PHONY: build check ci format install lint race test vet
+
+build:
+	CGO_ENABLED=0 go build -trimpath -o warpld ./cmd/warpld
+
+check: format vet lint race
+
+format:
+	@unformatted=$$(gofmt -l .) && { [ -z "$$unformatted" ] || { echo "not formatted by gofmt:" $$unformatted; exit 1; }; }
+
+vet:
+	go vet ./...
+	go vet -tags realtools ./...
+
+lint:
+	go run $(STATICCHECK) ./...
+	go run $(STATICCHECK) -tags realtools ./...
+
+# The race detector needs a C compiler.
+race:
+	CGO_ENABLED=1 go test -race ./...
+
+test:
+	go test ./...
+
+ci:
+	.ci/run
+
+install: build
+	install -D -m 755 warpld $(DESTDIR)$(PREFIX)/bin/warpld
+	install -D -m 644 docs/warpld.1 $(DESTDIR)$(PREFIX)/share/man/man1/warpld.1
