@@ -2,6 +2,8 @@ module github.com/warpld/warpld
 
 go 1.26.0
 
+toolchain go1.26.8
+
 require (
 	cloud.google.com/go/longrunning v0.8.0
 	github.com/bazelbuild/remote-apis v0.0.0-20260216160025-715b73f3f9e4
