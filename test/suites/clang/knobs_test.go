@@ -28,7 +28,7 @@ var knobs = strings.Fields(`
 type row struct{ theirs, here, initial string }
 
 func knobTable(t *testing.T) []row {
-	f, err := os.Open(filepath.Join("..", "..", "docs", "clang.md"))
+	f, err := os.Open(filepath.Join("..", "..", "..", "docs", "clang.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
