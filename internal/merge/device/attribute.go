@@ -63,7 +63,9 @@ func (a *attributeList) find(id byte) *attribute {
 
 // inFileOrder calls do with the rows as they are written.
 func (a *attributeList) inFileOrder(do func(*attribute)) {
-	for i := len(a.rows) - 1; i >= 0; i-- {
+	//rule: Rows of attributes come in the reverse order.
+	//mutate: forward
+	for i := range slices.Backward(a.rows) {
 		if !a.rows[i].deleted {
 			do(&a.rows[i])
 		}
@@ -217,6 +219,8 @@ func (l *linker) resolveCount(o *object, x *attribute) (keep bool, err error) {
 	switch {
 	case f == nil:
 		return false, damage(o.name, "attribute %#x of the symbol '%s'", x.id, l.symbols[id].name)
+	//rule: Attributes of a function that lost go.
+	//mutate: true
 	case !o.lostSymbol(index):
 	case x.id == attrRegisters && le.Uint32(x.data[4:]) < f.registers && l.options.asNvlink():
 		// nvlink takes the copy with fewer registers, and mixes what it knows of both.
@@ -231,6 +235,8 @@ func (l *linker) resolveCount(o *object, x *attribute) (keep bool, err error) {
 	case attrFrame:
 		f.frame = x.word
 	}
+	//rule: The stack of relocatable code is not in executables.
+	//mutate: true
 	return x.id != attrMaxStack || l.options.Relocatable, nil
 }
 
@@ -251,6 +257,8 @@ func (l *linker) resolveParamBank(o *object, x *attribute) error {
 	if !at.done || at.section == noSection || l.sections[at.section].kind != typeConstant0 {
 		return damage(o.name, "attribute %#x of a symbol that is no bank of constants", x.id)
 	}
+	//rule: Parameters name the symbol of their bank.
+	//mutate: at.section -> l.toolNote
 	x.symbols, x.word = []symbolID{l.sections[at.section].symbol}, le.Uint32(x.data[4:])
 	return nil
 }
@@ -316,6 +324,7 @@ func mergeCompatRow(old, x *attribute) bool {
 	case x.id == compatFeatures: // setFeatures does it
 		return true
 	case x.id == compatVersion && x.form != formBytes:
+		//rule: The program demands the highest version of all inputs.
 		old.value = max(old.value, x.value)
 		return true
 	}
@@ -330,7 +339,11 @@ type featureSet struct {
 }
 
 // keepsFeatures reports whether the row of features is in the output.
-func (l *linker) keepsFeatures() bool { return l.mirrors() || l.options.Toolkit >= toolkit134 }
+func (l *linker) keepsFeatures() bool {
+	//rule: The row of features is in no program for sm_90 before 13.4.
+	//mutate: true
+	return l.mirrors() || l.options.Toolkit >= toolkit134
+}
 
 func (o *object) countFunctions() int {
 	n := 0
@@ -379,6 +392,8 @@ func (l *linker) setFeatures() error {
 				left++
 			}
 		}
+		//rule: Features of inputs of which no code remains don't count.
+		//mutate: false
 		if left == 0 {
 			continue
 		}
@@ -389,6 +404,7 @@ func (l *linker) setFeatures() error {
 			if !any {
 				bits[i] = f.bits[i]
 			}
+			//rule: The features of a program are those that all its inputs have.
 			bits[i] &= f.bits[i]
 		}
 		any = true

@@ -47,10 +47,14 @@ func (l *linker) mergeCalls(o *object, s *elf64.Section) error {
 		if err != nil {
 			return err
 		}
+		//rule: A function that lost has no calls.
+		//mutate: false
 		if o.lostSymbol(index) {
 			if group == groupTaken {
 				o.takes[index] = second
 			}
+			//rule: An address that an input takes does not count if its definition lost.
+			//mutate: false !l.options.Mend
 			if group != groupTaken || !l.options.Mend {
 				continue
 			}
@@ -74,6 +78,8 @@ func (l *linker) addCall(o *object, group int32, id symbolID, second uint32) err
 			f.calls = append(f.calls, callee)
 		} else {
 			f.potential = append(f.potential, callee)
+			//rule: It does if a kernel of the input may call it.
+			//mutate: false
 			if prototype, lost := o.takes[second]; lost {
 				return l.addCall(o, groupTaken, callee, prototype)
 			}
@@ -89,6 +95,7 @@ func (l *linker) addCall(o *object, group int32, id symbolID, second uint32) err
 			f.indirect = append(f.indirect, prototype)
 			return nil
 		}
+		//rule: A taken function's prototype is what later inputs are compared with.
 		f.prototype = prototype // not compared, but what later inputs are compared with
 		if key := (takenKey{id, prototype}); !l.prototypes.known[key] {
 			l.prototypes.known[key] = true
@@ -127,6 +134,7 @@ func (l *linker) mergePrototypes(o *object, s *elf64.Section) error {
 		if f.prototype == noPrototype {
 			f.prototype = prototype
 		} else if f.prototype != prototype {
+			//rule: Two prototypes for one function are an error.
 			l.prototypeClash(o, id, name)
 		}
 	}
@@ -157,6 +165,7 @@ func (l *linker) buildGraph() {
 			out = append(out, int32(callee))
 		}
 		for _, p := range f.indirect {
+			//rule: Indirect calls lead to all functions of the prototype.
 			out = append(out, l.graph.prototype(p))
 		}
 		l.graph.edges[id] = out
@@ -243,7 +252,11 @@ func (g *graph) stackDepths(starts []symbolID, frame func(node int32) uint64) []
 			}
 			top.next++
 			d := &depths[node]
+			//rule: Recursion makes the stack unknown.
+			//mutate: d.recursive || state[to] == open || depths[to].recursive -> d.recursive
 			d.recursive = d.recursive || state[to] == open || depths[to].recursive
+			//rule: A kernel's stack is the deepest chain.
+			//mutate: max(d.bytes, depths[to].bytes) -> d.bytes + depths[to].bytes
 			d.bytes = max(d.bytes, depths[to].bytes)
 		}
 	}

@@ -90,6 +90,8 @@ func findRecords(capsule []byte, instructions uint64) ([]uint32, bool) {
 func recordCovers(record []byte) uint64 {
 	switch record[0] &^ recordFlag {
 	case recordWait, recordMixed:
+		//rule: A record of a capsule may be about several instructions.
+		//mutate: uint64(le.Uint16(record) >> 7) -> 1
 		return uint64(le.Uint16(record) >> 7)
 	}
 	return 1
@@ -160,6 +162,8 @@ func (c *capsuleRows) next(r *relocation, symbol uint32) (found, known bool) {
 		return false, false
 	}
 	size := recordSize(record)
+	//rule: Capsules hold the offsets of constants.
+	//mutate: uint64(at)+size-4 -> uint64(at)+size-8
 	r.offset, r.kind = uint64(at)+size-4, capsuleField
 	return true, le.Uint32(record[size-4:]) == 0
 }

@@ -31,6 +31,7 @@ func (l *linker) mergeCommon(o *object, y *elf64.Symbol, old symbolID) (symbolID
 	case was.common && y.Value > was.align:
 		return noSymbol, unsupported(o.name, "the common variable '%s' with another alignment than in '%s'", y.Name, was.origin)
 	case was.common:
+		//rule: A common variable has the largest of its sizes.
 		was.size = max(was.size, y.Size)
 	case !was.defined():
 		was.common, was.size, was.align, was.origin = true, y.Size, y.Value, o.name
@@ -52,6 +53,8 @@ func (l *linker) initializeCommon(o *object, y *elf64.Symbol, old symbolID) erro
 	if y.Binding == elf64.Weak || o.file.Sections[y.Section].Type != typeInit {
 		return unsupported(o.name, "the variable '%s' that is weak or has no value, and is common in '%s'", y.Name, was.origin)
 	}
+	//rule: A common variable must not be larger than its value.
+	//mutate: false
 	if y.Size < was.size {
 		l.largerCommon(o, y.Name, was.origin, was.size, y.Size)
 	}
@@ -79,6 +82,8 @@ func (l *linker) largerCommon(o *object, name, file string, common, defined uint
 // placeCommons gives memory to the common variables that no input defines, the
 // newest first.
 func (l *linker) placeCommons() error {
+	//rule: Common variables get memory the newest first.
+	//mutate: forward
 	for _, common := range slices.Backward(l.commons) {
 		if !l.symbols[common].common {
 			continue

@@ -16,6 +16,8 @@ func (l *linker) findStacks() error {
 		}
 		return uint64(l.symbols[node].function.frame)
 	})
+	//rule: Warnings come in the order of the kernels' arrival.
+	//mutate: slices.Sorted(slices.Values(l.reached.kernels)) -> l.reached.kernels
 	for _, k := range slices.Sorted(slices.Values(l.reached.kernels)) { // as they were met
 		if l.stacks[k].recursive && !l.options.SuppressStackSizeWarning {
 			l.warnRecursion(k)
@@ -46,7 +48,11 @@ type view struct {
 
 func (l view) compute() error {
 	info := l.of(&l.sections[l.info])
+	//rule: What is said of removed functions goes.
+	//mutate: false len(x.symbols) == 1 && l.symbols[x.symbols[0]].dead
 	info.rows = slices.DeleteFunc(info.rows, func(x attribute) bool { return len(x.symbols) == 1 && l.symbols[x.symbols[0]].dead })
+	//rule: Kernels say how much stack they need in the order of the symbol table.
+	//mutate: l.reached.kernels -> slices.Sorted(slices.Values(l.reached.kernels))
 	kernels := l.reached.kernels
 	if err := l.setRegisters(info); err != nil {
 		return err
@@ -55,6 +61,7 @@ func (l view) compute() error {
 		d := l.stacks[k]
 		if d.recursive {
 			d.bytes = unknownStack
+			//rule: Recursion makes the size of the call stack unknown.
 			l.setCallStack(l.attributesOf(k))
 		}
 		if d.bytes > unknownStack {
@@ -88,6 +95,8 @@ func (l view) setCallStack(own *attributeList) {
 // leads to recursion.
 func (l *linker) warnRecursion(k symbolID) {
 	warn := func(node int32) {
+		//rule: There is a warning for every call that leads to recursion.
+		//mutate: false
 		if l.stacks[node].recursive {
 			l.unknownStackOf(k, node)
 		}
@@ -115,6 +124,7 @@ func (l view) setRegisters(info *attributeList) error {
 			if y := &l.symbols[f]; y.function.registers > limit {
 				return unsupported("", "'%s', which may have %d registers, but calls '%s', which needs %d", l.symbols[x.symbols[0]].name, limit, y.name, y.function.registers)
 			}
+			//rule: A kernel has the most registers of all it reaches.
 			x.word = max(x.word, l.symbols[f].function.registers)
 		}
 	}
@@ -135,6 +145,8 @@ func (l view) maxRegisters(id symbolID) uint32 {
 // first one of barriers, of the functions that count for a kernel; also externals
 // that are defined now. It decides the order in which rows are added.
 func (l view) externalsFirst(counted []symbolID) bool {
+	//rule: For the only kernel barriers come before externals.
+	//mutate: false
 	if len(l.reached.kernels) == 1 {
 		return false
 	}
@@ -142,6 +154,8 @@ func (l view) externalsFirst(counted []symbolID) bool {
 		if a := l.attributesOf(f); a != nil {
 			for i := range a.rows {
 				if id := a.rows[i].id; id == attrBarriers || id == attrExternals {
+					//rule: Of externals and barriers, that row is added first that came in first.
+					//mutate: false
 					return id == attrExternals
 				}
 			}
@@ -161,6 +175,8 @@ func (l view) attributesOf(id symbolID) *attributeList {
 // countedFor are the functions whose barriers and externals count for a
 // kernel: those it reaches, and all of the program if it is the only kernel.
 func (l *linker) countedFor(k symbolID) []symbolID {
+	//rule: For the only kernel all functions count.
+	//mutate: true
 	if len(l.reached.kernels) > 1 {
 		return l.reached.from[k]
 	}
@@ -187,6 +203,7 @@ func (l view) setBarriers(k symbolID, counted []symbolID) {
 	}
 	own := l.attributesOf(k)
 	if row := own.find(attrBarriers); row != nil {
+		//rule: A kernel has the most barriers of all it reaches.
 		row.value = most
 	} else if most > 0 {
 		own.added = append(own.added, attribute{form: 2, id: attrBarriers, value: most})
@@ -198,6 +215,12 @@ func (l view) setBarriers(k symbolID, counted []symbolID) {
 // defines them.
 func (l *linker) remainsExternal(id symbolID) bool {
 	y := &l.symbols[id]
+	//rule: Externals that are defined now are dropped.
+	//mutate: true (!y.defined() || y.listedOwn || y.isKernel())
+	//rule: Those that their own input defines stay.
+	//mutate: false y.listedOwn
+	//rule: A kernel of another input stays among the externals.
+	//mutate: false y.isKernel()
 	return !y.dead && (!y.defined() || y.listedOwn || y.isKernel())
 }
 
@@ -209,10 +232,14 @@ func (l view) setExternals(k symbolID, counted []symbolID) {
 	if row != nil {
 		before = len(l.externalsOf([]symbolID{k}))
 	}
+	//rule: Externals of all that a kernel reaches are its own.
+	//mutate: append([]symbolID{k}, l.byArrival(counted)...) -> []symbolID{k}
 	list := l.externalsOf(append([]symbolID{k}, l.byArrival(counted)...))
 	alone := len(l.reached.kernels) == 1
 	switch {
 	case len(list) == before && row != nil:
+	//rule: The row of externals that grew keeps its place if there are more kernels.
+	//mutate: false
 	case row != nil && !alone:
 		row.symbols = list
 	case len(list) > 0:
@@ -229,8 +256,10 @@ func (l view) setExternals(k symbolID, counted []symbolID) {
 func (l view) externalsAlone(row *attribute, counted []symbolID) []symbolID {
 	list := l.externalsOf(l.byArrival(counted))
 	if l.options.Toolkit < toolkit134 {
+		//rule: Before 13.4 its externals come in the reverse order.
 		slices.Reverse(list)
 	}
+	//rule: A row of externals that grew comes last for the only kernel.
 	if row != nil {
 		row.deleted = true
 	}
@@ -246,6 +275,7 @@ func (l view) byArrival(functions []symbolID) []symbolID {
 		return 0
 	}
 	order := slices.Clone(functions)
+	//rule: Externals of functions come in the order of arrival.
 	slices.SortStableFunc(order, func(a, b symbolID) int { return arrival(a) - arrival(b) })
 	return order
 }
@@ -288,6 +318,7 @@ func (l view) dropResolvedExternals() {
 				continue
 			}
 			x.symbols = slices.DeleteFunc(x.symbols, func(id symbolID) bool { return !l.remainsExternal(id) })
+			//rule: Rows of externals without an entry go.
 			x.deleted = x.deleted || len(x.symbols) == 0
 		}
 	}

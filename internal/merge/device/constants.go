@@ -33,6 +33,8 @@ func (l *linker) moveConstants() {
 			moving = append(moving, sectionID(i))
 		}
 	}
+	//rule: Constants of functions move in the reverse order.
+	//mutate: forward
 	for _, id := range slices.Backward(moving) {
 		l.moveConstant(id)
 	}
@@ -48,15 +50,20 @@ func (l *linker) moveConstant(id sectionID) {
 		bank := l.findOrNew(section{name: bankName(s.kind) + "." + l.symbols[k].name, kind: s.kind, flags: s.flags,
 			align: s.align, owner: l.symbols[k].section}, true)
 		banks = append(banks, bank)
+		//rule: They have one offset in all kernels.
+		//mutate: max(at, l.sections[bank].size) -> l.sections[bank].size
 		at, align = max(at, l.sections[bank].size), max(align, l.sections[bank].align)
 	}
 	at = alignUp(at, align)
 	for _, bank := range banks {
 		out := &l.sections[bank]
+		//rule: Banks get the largest alignment.
 		out.align = align
 		for _, p := range s.pieces {
 			out.pieces = append(out.pieces, piece{at + p.offset, p.data})
 		}
+		//rule: Banks end aligned.
+		//mutate: alignUp(at+s.size, align) -> at + s.size
 		out.size = alignUp(at+s.size, align)
 	}
 	if n := len(s.lost); n > 0 && len(banks) > 0 {
@@ -93,6 +100,8 @@ func (l *linker) placeConstants(s *elf64.Section, data []byte, offset uint64) (a
 	p := &l.packing
 	vector := isVector(s)
 	if l.packs() {
+		//rule: Equal constants of several inputs are laid out once if kernels may be removed.
+		//mutate: false vector && p.vectors[string(data)]
 		m := move{offset: offset, size: s.Size, to: alignUp(p.size, s.Align), leftOut: vector && p.vectors[string(data)]}
 		p.moves = append(p.moves, m)
 		if m.leftOut {
@@ -118,6 +127,8 @@ func isVector(s *elf64.Section) bool {
 	case 4, 8:
 		return s.Align == s.Size
 	case 12, 16, 20, 24, 32, 48, 64:
+		//rule: Sections of constants of a vector's size leave a trace in the null symbol.
+		//mutate: false
 		return true
 	}
 	return false

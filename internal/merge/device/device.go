@@ -179,6 +179,8 @@ func (l *linker) mergeInputs(inputs []Input) ([]bool, error) {
 		if in.Runtime && !l.wantsRuntime(any) {
 			// nvlink takes no input after a device runtime that it passed over, unless
 			// it came first of all.
+			//rule: No input comes after a libcudadevrt that was passed over.
+			//mutate: false
 			over = over || any
 			continue
 		}
@@ -219,13 +221,25 @@ func (l *linker) reserve(times int) {
 // add brings one input in, in the order of passes that decides the order of
 // everything in the output.
 func (l *linker) add(o *object) error {
+	//rule: Records of the tools that made the inputs follow that of the link.
 	l.records = append(l.records, o.records)
 	if o.file.Virtual > 0 {
+		//rule: The output is for the lowest architecture that an input was written for.
+		//mutate: min -> max
 		l.virtual = min(l.virtual, o.file.Virtual)
 	}
 	for _, pass := range []func(*object) error{
-		l.mergeFunctions, l.cutDuplicates, l.mergeVariables, l.mergeSections, l.mergeInfoSections, l.mergeLateBanks,
-		l.mergeRelocations, l.mergeAttributes, l.mergeCallGraph,
+		l.mergeFunctions,
+		l.cutDuplicates,
+		l.mergeVariables,
+		//rule: Sections of attributes come after all other ones of their input.
+		//mutate: swap
+		l.mergeSections,
+		l.mergeInfoSections,
+		l.mergeLateBanks,
+		l.mergeRelocations,
+		l.mergeAttributes,
+		l.mergeCallGraph,
 	} {
 		if err := pass(o); err != nil {
 			return err

@@ -25,7 +25,8 @@ type code struct {
 	functions []fn
 	variables []variable
 	toolkit   uint32
-	mercury   bool // for sm_100, with a second program
+	arch      uint32 // 0: sm_80
+	mercury   bool   // for sm_100, with a second program
 	extra     []objecttest.Section
 	graph     []byte // rows of the call graph after those of the functions
 }
@@ -44,6 +45,7 @@ type variable struct {
 	outside bool
 	size    uint64 // 0: 4
 	common  bool
+	shared  bool
 }
 
 const (
@@ -84,6 +86,9 @@ func (c code) build() []byte {
 	var data []byte
 	for _, v := range c.variables {
 		y := objecttest.Symbol{Name: v.name, Info: bindGlobal | byte(typeData), Other: otherGlobal, Size: max(v.size, 4)}
+		if v.shared {
+			y.Other = otherShared
+		}
 		if v.common {
 			y.Section, y.Value = elf64.Common, 4
 		} else if !v.outside {
@@ -103,7 +108,7 @@ func (c code) build() []byte {
 		objecttest.Section{Name: ".nv.callgraph", Type: uint32(typeCallGraph), EntSize: 8, Data: graph},
 		objecttest.Section{Name: ".note.nv.cuinfo", Type: uint32(typeNote), Flags: 0x1000000, Data: note})
 	sections = append(sections, c.extra...)
-	flags := uint32(80<<8 | 4)
+	flags := max(c.arch, 80)<<8 | 4
 	if c.mercury {
 		flags = 100<<8 | 2
 		sections = append(sections, mirrorSections(c.functions, rows, info)...)

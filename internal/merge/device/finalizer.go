@@ -69,6 +69,7 @@ func (l *linker) mergeLateBank(o *object, s *elf64.Section) error {
 // newLateBanks makes the sections of bank 0 in the order of the kernels, with
 // symbols after all others, and makes the attributes of the kernels name them.
 func (l *linker) newLateBanks() error {
+	//rule: Bank 0 of Mercury code comes in the order of the kernels.
 	slices.SortStableFunc(l.lateBanks, func(a, b lateBank) int { return int(a.text - b.text) })
 	for _, b := range l.lateBanks {
 		text := &l.sections[b.text]

@@ -72,8 +72,11 @@ func (w *writer) linkAndInfo(s *section) (link, info uint32) {
 	case s.kind == typeInfo || s.kind == typeCallGraph || s.kind == typePrototype || s.kind == typeRel || s.kind == typeRela:
 		link = indexSymtab
 	case s.flags&flagExec != 0:
+		//rule: Code counts its registers in the section header.
+		//mutate: s.registers|w.symbols[s.function].index -> w.symbols[s.function].index
 		link, info = indexSymtab, s.registers|w.symbols[s.function].index
 	case s == &w.sections[w.archNote]:
+		//rule: The note about the architecture refers to that about the tools.
 		link = w.sections[w.toolNote].index
 	}
 	if s.owner != noSection {
@@ -98,6 +101,8 @@ func (w *writer) layOutSegments() {
 	var code, data []header
 	for _, h := range w.headers {
 		switch {
+		//rule: Code comes with one segment, variables with another.
+		//mutate: false
 		case h.flags&flagWrite != 0 && h.source != nil:
 			data = append(data, h)
 		case h.flags&flagAlloc != 0:
@@ -128,11 +133,15 @@ func segmentOf(list []header, flags uint32) segment {
 	last := &list[len(list)-1]
 	end := last.offset + last.size
 	if last.kind == typeNoBits {
+		//rule: The segment of variables ends in the file at the last section without bytes.
+		//mutate: last.offset -> last.offset + last.size
 		end = last.offset
 	}
 	memory := end
 	for i := range list {
 		if h := &list[i]; h.kind == typeNoBits {
+			//rule: Memory of sections without bytes comes after those with.
+			//mutate: alignUp(memory, h.align) -> memory
 			memory = alignUp(memory, h.align) + h.size
 		}
 	}
@@ -206,6 +215,8 @@ func (w *writer) putHeader(b []byte) {
 	le.PutUint32(b[20:], 1)
 	le.PutUint64(b[32:], segments)
 	le.PutUint64(b[40:], w.table)
+	//rule: The flags of the file have the index of the note about the architecture.
+	//mutate: 0xff -> 0
 	note := min(w.sections[w.archNote].index, 0xff) // with more sections before it, readers have to search
 	le.PutUint32(b[48:], note<<24|uint32(w.options.Arch.Number)<<8|flagsLow(w.options.Arch.Number))
 	le.PutUint16(b[52:], headerSize)
@@ -283,6 +294,8 @@ func (s *segment) put(b []byte) {
 // that nvlink forgot the symbols of.
 func (w *writer) nullValue() uint64 {
 	if w.keep != nil && len(w.packing.vectors) > 0 {
+		//rule: The null symbol has a value if kernels may be removed.
+		//mutate: w.packing.last -> 0
 		return w.packing.last
 	}
 	return w.lastLost
@@ -293,7 +306,11 @@ func (w *writer) putSymbols(b []byte) {
 	for _, id := range slices.Concat(w.locals, w.globals, w.lates) {
 		y := &w.symbols[id]
 		kind, other := y.kind, y.other
+		//rule: With -r symbols keep their kinds.
+		//mutate: true !w.options.Relocatable
 		if kind == typeData && !w.options.Relocatable {
+			//rule: Kinds of variables are not in executables.
+			//mutate: other&otherKept -> other
 			kind, other = elf64.Object, other&otherKept
 		} else if kind == elf64.Object && w.mirrors() {
 			kind = typeData // reserved shared memory

@@ -122,6 +122,7 @@ func (t *lineTable) unit() bool {
 	if changed && p.nested {
 		return false // calls that were inlined name rows by their numbers
 	}
+	//rule: Lines of Mercury code come in the order of the symbols.
 	slices.SortStableFunc(kept, less)
 	start := len(t.made)
 	t.made = append(t.made, b[:header]...)

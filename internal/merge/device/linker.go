@@ -156,12 +156,15 @@ func newLinker(options Options) *linker {
 	l.compat = noSection
 	if options.Arch.Number >= 90 {
 		l.compat = l.newSection(section{name: ".nv.compat", kind: typeCompat, align: 4, owner: noSection}, false)
+		//rule: Every program for sm_90 says whether it is for that alone.
+		//mutate: []attribute{{form: 2, id: compatSpecific}} -> nil
 		l.sections[l.compat].attributes.added = []attribute{{form: 2, id: compatSpecific}}
 		if options.specific() {
 			l.sections[l.compat].attributes.added[0].value = 1
 		}
 		note := &l.sections[l.archNote]
 		note.flags |= flagOwned
+		//rule: The program for sm_90 knows the note about its architecture by what it demands.
 		note.owner = l.compat
 	}
 	return l
@@ -191,6 +194,8 @@ func (l *linker) newSymbol(y symbol) symbolID {
 
 // nameSection enters the names that come with a section.
 func (l *linker) nameSection(s *section, id sectionID) {
+	//rule: Host references leave the names of shared memory behind.
+	//mutate: false
 	if l.keep != nil && l.keep.fromHost && s.kind == typeShared && s.owner != noSection {
 		// Removal by host references leaves this name behind.
 		l.shstrtab.add(s.name)
@@ -206,8 +211,11 @@ func (l *linker) nameSection(s *section, id sectionID) {
 		l.strtab.addSection(name, id)
 		return
 	}
+	//rule: With -r there are no names for relocations of bank 0.
+	//mutate: true !l.options.Relocatable
 	if s.kind == typeConstant0 && s.owner != noSection && !l.options.Relocatable {
 		// Bank 0 of a kernel comes with a name for relocations that it never has.
+		//rule: Bank 0 comes with a name for relocations.
 		l.shstrtab.addSection(".rel"+s.name, id)
 		l.strtab.addSection(".rel"+s.name, id)
 	}

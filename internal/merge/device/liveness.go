@@ -19,26 +19,38 @@ type kernelFilter struct {
 // or the host references if every input says something about them, or nothing.
 func (l *linker) chooseKernels(inputs []Input) {
 	o := &l.options
+	//rule: With -r nothing is removed.
+	//mutate: false o.Relocatable
 	if o.Relocatable || o.Debug {
 		return
 	}
+	//rule: With -variables-used alone no kernel is used.
+	//mutate: len(o.KernelsUsed)+len(o.VariablesUsed) -> len(o.KernelsUsed)
 	if len(o.KernelsUsed)+len(o.VariablesUsed) > 0 {
 		l.keep = &kernelFilter{external: o.KernelsUsed, internal: o.KernelsUsed}
 		return
 	}
+	//rule: -ignore-host-info keeps all kernels.
+	//mutate: false
 	if o.IgnoreHostInfo {
 		return
 	}
 	keep, launches := &kernelFilter{fromHost: true}, false
 	for i := range inputs {
 		in := &inputs[i]
+		//rule: An input whose host code says nothing keeps all kernels.
+		//mutate: false
 		if in.Host == HostUnknown && !in.Runtime {
 			return
 		}
 		keep.external = append(keep.external, in.LaunchedExternal...)
 		keep.internal = append(keep.internal, in.LaunchedInternal...)
+		//rule: Patterns of libcudadevrt's host code don't make a program one that launches.
+		//mutate: true !in.Runtime
 		launches = launches || !in.Runtime && len(in.LaunchedExternal)+len(in.LaunchedInternal) > 0
 	}
+	//rule: A program that launches nothing keeps everything.
+	//mutate: true
 	if launches { // a program that launches nothing keeps everything
 		l.keep = keep
 	}
@@ -48,6 +60,8 @@ func (l *linker) chooseKernels(inputs []Input) {
 // whole name, one of -kernels-used without about a part of it.
 func (k *kernelFilter) matches(y *symbol) bool {
 	patterns := k.external
+	//rule: Kernels are live by the patterns of their linkage.
+	//mutate: false
 	if y.binding == elf64.Local {
 		patterns = k.internal
 	}
@@ -57,6 +71,10 @@ func (k *kernelFilter) matches(y *symbol) bool {
 			if glob.Match(p, y.name) {
 				return true
 			}
+		//rule: A pattern of host code is a whole name.
+		//mutate: true !k.fromHost
+		//rule: A name in -kernels-used may be a part of the kernel's.
+		//mutate: strings.Contains(y.name, p) -> y.name == p
 		case k.fromHost && p == y.name, !k.fromHost && strings.Contains(y.name, p):
 			return true
 		}
@@ -68,6 +86,7 @@ func (k *kernelFilter) matches(y *symbol) bool {
 // and removes the others with all that belongs to them. Variables stay, and
 // debuggers want to see everything.
 func (l *linker) markLive() error {
+	//rule: With -g nothing is removed.
 	if l.options.Debug {
 		return nil
 	}
@@ -89,12 +108,17 @@ func (l *linker) markLive() error {
 		return err
 	}
 	live := make([]bool, len(l.graph.edges))
+	//rule: What only they call goes.
+	//mutate: kernels -> append(kernels, taken...)
 	l.graph.spread(live, kernels)
 	// A function whose address is taken, but that no kernel reaches, stays; the
 	// functions that only it calls go, and its calls of them.
 	for _, id := range taken {
+		//rule: Functions whose address is taken stay.
 		live[id] = true
 		for _, to := range l.graph.edges[id] {
+			//rule: Undefined functions that a taken function calls stay.
+			//mutate: false
 			if to < l.graph.symbols && !l.symbols[to].defined() {
 				live[to] = true
 			}
@@ -129,6 +153,7 @@ func (l *linker) addStarted(kernels, taken []int32) ([]int32, error) {
 			// launched, and not of those that others start; with it, of all.
 			return nil, unsupported("", "kernels that device code starts beside the only one that host code launches")
 		default:
+			//rule: A kernel that device code starts stays although no host code launches it.
 			kernels = append(kernels, id)
 		}
 	}
@@ -191,6 +216,8 @@ func (l *linker) removeOwned() {
 // isSystemCall reports whether the driver defines a function.
 func isSystemCall(name string) bool {
 	switch name {
+	//rule: The driver defines some functions.
+	//mutate: "__assertfail" -> ""
 	case "vprintf", "malloc", "free", "__assertfail":
 		return true
 	}
@@ -211,6 +238,8 @@ var runtimeCalls = map[string]bool{
 // are live without one.
 func (l *linker) reportUndefined() {
 	for id := range l.symbols {
+		//rule: An undefined function counts only if it is called.
+		//mutate: true !y.dead
 		if y := &l.symbols[id]; y.unresolved() && !y.dead {
 			l.undefined(symbolID(id))
 		}

@@ -74,6 +74,8 @@ func (l *linker) duplicate(o *object, y *elf64.Symbol, id symbolID) {
 	if old.origin != old.from {
 		notes = append(notes, fmt.Sprintf("'%s' defines it, '%s' refers to it", old.origin, old.from))
 	}
+	//rule: A second definition names the first input that knew the symbol.
+	//mutate: old.from -> o.name
 	l.clash("duplicate-symbol", o, y.Name, notes, "Multiple definition of '%s' in '%s', first defined in '%s'", y.Name, o.name, old.from)
 }
 

@@ -299,6 +299,8 @@ func (l *linker) placeReserved(o *object, s *elf64.Section) (placement, error) {
 	}
 	id, known := l.byOwner[sectionKey{s.Name, noSection}]
 	if !known {
+		//rule: What sm_110 reserves starts after what all reserve.
+		//mutate: systemShared + s.Size -> s.Size
 		id = l.newSection(section{name: s.Name, kind: s.Type, flags: s.Flags, align: s.Align, owner: noSection, size: systemShared + s.Size}, true)
 		l.sections[id].mirror = &mirror{kind: twin.Type, flags: twin.Flags, align: twin.Align, size: twin.Size}
 	}
@@ -312,6 +314,8 @@ func (l *linker) mirrorText(o *object, s *elf64.Section, text *section) error {
 		return unsupported(o.name, "the function in '%s' without code for Mercury", s.Name)
 	}
 	data := o.bytes(twin)
+	//rule: Kernels are scheduled anew that wait for a stack they don't use.
+	//mutate: false waitsForStack(o.bytes(s))
 	text.mirror = &mirror{pieces: []piece{{data: data}}, size: uint64(len(data)), kind: typeCapsule, flags: flagMirror, align: capsuleAlign,
 		waits: waitsForStack(o.bytes(s))}
 	return nil

@@ -66,6 +66,8 @@ func (w *writer) nameMirrors() []uint32 {
 // sharesFile reports whether a mirror has no bytes of its own in the file: the
 // values of variables are the same in both programs.
 func (w *writer) sharesFile(s *section) bool {
+	//rule: The values of constants are in the file once.
+	//mutate: false s.kind == typeConstant0+3
 	return s.kind == typeInit || s.kind == typeConstant0+3 || s.name == ".debug_str" || strings.HasPrefix(s.name, sourceText)
 }
 
@@ -81,6 +83,8 @@ func (w *writer) afterStrings() (unused uint64) {
 		if name == s.name {
 			continue
 		}
+		//rule: There is room after .strtab for what has another name in Mercury code.
+		//mutate: name -> s.name
 		unused += uint64(len(name))
 		if s.symbol != noSymbol {
 			unused -= uint64(len(s.name) + 1)

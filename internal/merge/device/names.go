@@ -27,8 +27,12 @@ func (n *nameList) addSymbol(name string, y symbolID) {
 func (l *linker) remains(n nameEntry) bool {
 	switch {
 	case n.section != noSection:
+		//rule: Names of sections of removed functions go.
+		//mutate: true
 		return !l.sections[n.section].removed
 	case n.symbol != noSymbol:
+		//rule: Names of removed functions go.
+		//mutate: true
 		return !l.symbols[n.symbol].dead
 	}
 	return true

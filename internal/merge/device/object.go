@@ -81,6 +81,8 @@ func readObject(in *Input, options *Options) (*object, error) {
 	if err != nil {
 		return nil, damaged(in.Name, err)
 	}
+	//rule: Code that is linked already takes no part.
+	//mutate: false
 	if f.Type == elf64.Executable {
 		return nil, nil
 	}
@@ -119,6 +121,8 @@ func (o *object) checkHeader(options *Options) error {
 	const abiVersion = 8
 	f := o.file
 	switch {
+	//rule: Code of a newer toolkit is refused.
+	//mutate: false
 	case f.Toolkit > options.Toolkit:
 		return &message.Message{Severity: message.Fatal, ID: "newer-input", Origin: message.Origin{File: o.name},
 			Text: fmt.Sprintf("Input file '%s' newer than toolkit (%d vs %d)", o.name, f.Toolkit, options.Toolkit)}
@@ -398,6 +402,8 @@ func (o *object) lostSymbol(index uint32) bool {
 // inLoser reports whether a place in a section is in a variable that another
 // definition has won over.
 func (o *object) inLoser(section uint32, offset uint64) bool {
+	//rule: Relocations in a variable that lost are dropped.
+	//mutate: false
 	return slices.ContainsFunc(o.losers[section], func(y *elf64.Symbol) bool { return offset >= y.Value && offset-y.Value < y.Size })
 }
 

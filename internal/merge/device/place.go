@@ -37,6 +37,8 @@ func (l *linker) placeSection(o *object, index int) (placement, error) {
 	if out.kind != s.Type || out.flags != s.Flags {
 		return *at, unsupported(o.name, "the section '%s', which is something else in another input", s.Name)
 	}
+	//rule: A kernel's shared memory is aligned as its variables are.
+	//mutate: true
 	if s.Type != typeShared || owner == noSection || l.options.Relocatable { // a kernel's is aligned as its variables are
 		out.align = max(out.align, s.Align)
 	}
@@ -45,6 +47,8 @@ func (l *linker) placeSection(o *object, index int) (placement, error) {
 		*at = placement{section: id, cut: true, runs: runs, done: true}
 		return *at, nil
 	}
+	//rule: Sections of inputs follow each other, aligned.
+	//mutate: alignUp(out.size, s.Align) -> out.size
 	*at = placement{section: id, offset: alignUp(out.size, s.Align), done: true}
 	out.size = at.offset + s.Size
 	if out.size > maxSize {
@@ -81,6 +85,8 @@ func (l *linker) mergeSections(o *object) error {
 			}
 			continue
 		}
+		//rule: Variables without a value that all lost have no place.
+		//mutate: false s.Type == typeGlobal
 		if o.lost[i] || s.Type == typeGlobal {
 			continue // variables without a value come with the first that wins
 		}
@@ -154,6 +160,7 @@ func (l *linker) newRelAction() {
 		return
 	}
 	id := l.newSection(section{name: ".nv.rel.action", kind: typeRelAction, align: 8, entry: 8, owner: noSection}, true)
+	//rule: Every program says how the driver treats relocations.
 	l.sections[id].setData(relAction)
 }
 
@@ -166,6 +173,8 @@ func (s *section) setData(data []byte) {
 func classOf(s *section) int {
 	switch {
 	case isDebug(s.name):
+		//rule: Debug information comes first.
+		//mutate: 0 -> 14
 		return 0
 	case s.kind == typeNote:
 		return 1
@@ -174,6 +183,8 @@ func classOf(s *section) int {
 	case s.kind == typeCompat:
 		return 3
 	case s.kind == typeInfo:
+		//rule: Attributes of functions come before the call graph.
+		//mutate: 4 -> 6
 		return 4
 	case s.kind == typeCallGraph:
 		return 5
@@ -182,14 +193,20 @@ func classOf(s *section) int {
 	case s.kind == typeRelAction:
 		return 7
 	case s.kind == typeRel || s.kind == typeRela:
+		//rule: Relocations come before constants.
+		//mutate: 8 -> 10
 		return 8
 	case s.late:
 		return 13
 	case isConstant(s.kind):
+		//rule: Constants come before code.
+		//mutate: 9 -> 11
 		return 9
 	case s.flags&flagExec != 0:
 		return 10
 	case s.kind == typeInit:
+		//rule: Variables with values come after code.
+		//mutate: 11 -> 9
 		return 11
 	}
 	return 12 // without bytes
@@ -202,8 +219,12 @@ func (l *linker) fileType(t elf64.SectionType) elf64.SectionType {
 	case l.options.Relocatable:
 		return t
 	case occupiesOnly(t):
+		//rule: Sections without bytes are of one type in executables.
+		//mutate: typeNoBits -> t
 		return typeNoBits
 	case t == typeInit || isConstant(t):
+		//rule: Kinds of sections of variables are not in executables.
+		//mutate: typeProgBits -> t
 		return typeProgBits
 	}
 	return t

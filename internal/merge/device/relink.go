@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
-
-	"github.com/warpld/warpld/internal/object/elf64"
 )
 
 // The result of -r is an input of a later link, which has to come to what a link
@@ -19,6 +17,7 @@ func (l *linker) finishRelocatable() ([]byte, error) {
 	l.newGeneratedSections()
 	for i := range l.sections {
 		s := &l.sections[i]
+		//rule: With -r rows keep their order.
 		slices.Reverse(s.attributes.rows) // the file reverses them again
 		if s.kind == typeShared && s.size == 0 {
 			s.dropped = true
@@ -28,17 +27,17 @@ func (l *linker) finishRelocatable() ([]byte, error) {
 	for id := range l.symbols {
 		y := &l.symbols[id]
 		if f := y.function; f != nil {
+			//rule: With -r calls keep their order.
 			slices.Reverse(f.calls)
 			slices.Reverse(f.indirect)
 			slices.Reverse(f.potential)
 		}
-		if y.weak {
-			y.binding = elf64.Weak
-		}
 		if y.isShared() && y.defined() {
+			//rule: With -r a shared variable has its alignment.
 			y.value = y.align // until it is placed
 		}
 	}
+	//rule: With -r externals that are defined now are dropped.
 	view{l, func(s *section) *attributeList { return &s.attributes }}.dropResolvedExternals()
 	for _, pass := range []func() error{l.keepRelocations, l.agreeOnFeatures} {
 		if err := pass(); err != nil {
@@ -63,11 +62,14 @@ func (l *linker) keepRelocations() error {
 			switch {
 			case y.hidden || !debug && r.base != 0:
 				return unsupported("", "the relocation %d in '%s' on '%s' with -r", r.kind, target.name, y.name)
+			//rule: With -r relocations of debug information on functions that lost go.
+			//mutate: false
 			case debug && r.lost && target.name != ".debug_info":
 			case r.rel && r.base != 0:
 				l.addAddend(owner, r)
 			default:
 				r.addend += int64(r.base)
+				//rule: With -r relocations stay.
 				l.setRelocations(id, append(l.sections[id].relocations, r))
 			}
 		}
@@ -84,6 +86,8 @@ func (l *linker) setRelocations(id sectionID, rows []relocation) {
 // row: what is in the field, nvlink does not see in debug information.
 func (l *linker) addAddend(target sectionID, r relocation) {
 	field := l.sections[target].wordAt(r.offset, r.kind)
+	//rule: With -r references between debug sections keep their base.
+	//mutate: r.base+field -> field
 	r.addend, r.base, r.rel = int64(r.base+field), 0, false
 	id := l.findOrNew(section{name: ".rela" + l.sections[target].name, kind: typeRela, flags: flagOwned, align: 8, entry: relaSize, owner: target}, false)
 	l.setRelocations(id, append(l.sections[id].relocations, r))

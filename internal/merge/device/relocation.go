@@ -55,6 +55,10 @@ type relocation struct {
 func (l *linker) mergeRelocations(o *object) error {
 	for i := range o.file.Sections {
 		s := &o.file.Sections[i]
+		//rule: Relocations are named by their own input's sections only if they have rows.
+		//mutate: false l.noRows(o, s)
+		//rule: Relocations of functions that lost go.
+		//mutate: false o.lost[s.Info]
 		if s.Type != typeRel && s.Type != typeRela || l.noRows(o, s) || o.lost[s.Info] {
 			continue
 		}
@@ -106,6 +110,7 @@ func (l *linker) mergeRows(o *object, s *elf64.Section, at placement) error {
 		index := le.Uint32(b[12:])
 		if index == 0 && (r.kind == relocYieldCode || r.kind == relocYieldPred) {
 			first = false
+			//rule: Relocations that would make a YIELD a NOP go.
 			continue // the instruction stays as it is
 		}
 		if err := l.resolveRow(o, s, &r, index); err != nil {
@@ -114,9 +119,12 @@ func (l *linker) mergeRows(o *object, s *elf64.Section, at placement) error {
 		if l.leftOut(o, s, &r, index) {
 			continue
 		}
+		//rule: A row without an addend after the first one names the other kind of section.
+		//mutate: false
 		if !r.rel && r.addend == 0 && !first && !mirrored {
 			l.nameSecondKind(id)
 		}
+		//rule: Only rows that stay make a second one.
 		first = false
 		if r.offset = at.place(r.offset); r.offset == nowhere {
 			return unsupported(o.name, "a relocation in '%s' between variables", s.Name)
@@ -140,6 +148,8 @@ func (l *linker) leftOut(o *object, s *elf64.Section, r *relocation, symbol uint
 		return inLoser
 	}
 	y := &o.symbols[symbol]
+	//rule: Addresses in constants of what lost are dropped.
+	//mutate: false
 	leftOut := r.lost || slices.Contains(o.losers[y.Section], y)
 	if leftOut && !inLoser && r.kind < mirrorKindBase { // it is said once
 		l.warnOfNvlink("null-constant", fmt.Sprintf("nvlink leaves an address in the constants of '%s' null, because another input defines '%s' too", o.name, y.Name))
@@ -230,6 +240,8 @@ func (l *linker) decideRelocations() error {
 			decide = l.decideInDebug
 		}
 		kept := make([]relocation, 0, len(s.relocations))
+		//rule: Rows of relocations come in the reverse order.
+		//mutate: forward
 		for _, r := range slices.Backward(s.relocations) {
 			keep, err := decide(target, &r)
 			if err != nil {
@@ -260,8 +272,11 @@ func (l *linker) decideInCode(target *section, r *relocation) (keep bool, err er
 	y := &l.symbols[r.symbol]
 	switch r.kind {
 	case relocUniOffset:
+		//rule: Offsets in unified tables are dropped.
+		//mutate: true
 		return false, nil
 	case relocUniLow:
+		//rule: Relocations of unified tables become plain ones.
 		r.kind = relocLow32
 	case relocUniHigh:
 		r.kind = relocHigh32
@@ -274,6 +289,8 @@ func (l *linker) decideInCode(target *section, r *relocation) (keep bool, err er
 		return false, unsupported("", "the relocation %d in '%s' on '%s'", r.kind, target.name, y.name)
 	}
 	if y.dead && y.function != nil {
+		//rule: A call that is never made has no relocation.
+		//mutate: true
 		return false, nil // a call that is never made, see markLive
 	}
 	if r.base != 0 || y.dead || y.hidden {
@@ -290,19 +307,25 @@ func (l *linker) patchCode(target *section, r *relocation, y *symbol) error {
 	case y.name == bankSize && l.options.Debug:
 		return unsupported("", "which size of parameters the code in '%s' gets with -g", target.name)
 	case y.name == bankSize && target.flags&flagExec != 0 && !l.mirrors():
+		//rule: The size of bank 0 is -1.
 		p.value = ^uint64(0)
 	case y.kind != typeData || target.flags&flagExec == 0:
 		return unsupported("", "the relocation %d in '%s' on '%s'", r.kind, target.name, y.name)
 	case y.isShared() && y.placed:
 		p.value = y.address
 	case y.isShared() && !y.defined() && len(l.reached.by[target.function]) == 0:
+		//rule: Dynamic memory that no kernel reaches is at -1.
 		p.value = ^uint64(0)
 	case y.isShared() && !y.defined():
 		for _, k := range l.reached.by[target.function] {
+			//rule: Dynamic memory starts where the kernels that reach the code agree.
+			//mutate: l.sections[l.symbols[k].function.shared].dynamic -> l.sections[l.symbols[k].function.shared].size
 			p.value = max(p.value, l.sections[l.symbols[k].function.shared].dynamic)
 		}
 	case isConstant(l.sections[y.section].kind):
 		s := &l.sections[y.section]
+		//rule: Constants of functions count from where they moved.
+		//mutate: y.value+s.moved -> y.value
 		p.value, p.bank = y.value+s.moved, uint8(s.kind-typeConstant0)
 	default:
 		return unsupported("", "the relocation %d in '%s' on '%s'", r.kind, target.name, y.name)
@@ -316,12 +339,16 @@ func (l *linker) patchCode(target *section, r *relocation, y *symbol) error {
 func (l *linker) decideInDebug(target *section, r *relocation) (keep bool, err error) {
 	y := &l.symbols[r.symbol]
 	if r.kind == relocClear {
+		//rule: The size of a removed function in .debug_frame is cleared.
+		//mutate: false
 		if !r.lost && y.dead {
 			target.patches = append(target.patches, patch{offset: r.offset, kind: relocClear})
 		}
 		return false, nil
 	}
 	if r.kind == relocGlobal64 && y.kind == typeData && !y.isShared() && !y.hidden {
+		//rule: Addresses of global variables in debug information stay relocations.
+		//mutate: false
 		return true, nil
 	}
 	if r.kind != reloc32 && r.kind != reloc64 {
@@ -329,13 +356,23 @@ func (l *linker) decideInDebug(target *section, r *relocation) (keep bool, err e
 	}
 	p := patch{offset: r.offset, kind: r.kind, addend: r.addend, rel: r.rel}
 	switch {
+	//rule: Debug information has -1 for the shared variables of removed kernels.
+	//mutate: !y.placed -> !y.placed && !y.defined()
 	case y.isShared() && !y.placed: // dynamic, or of a removed kernel
 		p.value = ^uint64(0)
 	case y.isShared():
+		//rule: Debug information has the addresses of shared variables.
 		p.value = y.address
+	//rule: Debug information of a function that lost stays in .debug_info and .debug_loc only.
+	//mutate: false r.lost
+	//rule: Debug information of removed functions has no relocations.
+	//mutate: false y.dead
+	//rule: .debug_loc keeps what is about functions that lost.
+	//mutate: true target.name != ".debug_loc"
 	case y.dead || r.lost && target.name != ".debug_info" && target.name != ".debug_loc":
 		return false, nil
 	case y.kind == elf64.SectionSymbol && l.sections[y.section].flags&flagExec == 0:
+		//rule: References between debug sections count from the input's part.
 		p.value = r.base
 	case y.hidden || r.base != 0:
 		return false, unsupported("", "the relocation %d in '%s' on '%s', which is not in the output", r.kind, target.name, y.name)
@@ -369,12 +406,15 @@ func (p *patch) apply(data []byte) {
 		p.setField(b, 37, 16)
 	case relocConst21:
 		p.setField(b, 38, 16)
+		//rule: Instructions name the bank.
 		setBits(b, 54, 5, uint64(p.bank))
 	case relocConst19:
 		value := uint64(p.addend)
 		if p.rel {
 			value = bits(b, 40, 14) * 4
 		}
+		//rule: Offsets of constants in words are words.
+		//mutate: (p.value+value)/4 -> p.value+value
 		setBits(b, 40, 14, (p.value+value)/4)
 		setBits(b, 54, 5, uint64(p.bank))
 	}
@@ -395,6 +435,7 @@ func (p *patch) setWord(b []byte) {
 func (p *patch) setField(b []byte, first, count uint) {
 	value := uint64(p.addend)
 	if p.rel {
+		//rule: Addends may be in the field.
 		value = bits(b, first, count)
 	}
 	setBits(b, first, count, p.value+value)

@@ -42,6 +42,8 @@ func (l *linker) mergeFunctions(o *object) error {
 					return err
 				}
 			}
+		//rule: The first weak function stays; later ones are dropped.
+		//mutate: false
 		case y.Binding == elf64.Weak:
 			o.became[i] = old
 			o.lost[y.Section] = true
@@ -52,6 +54,7 @@ func (l *linker) mergeFunctions(o *object) error {
 			if l.replaced++; l.replaced > maxReplaced {
 				return unsupported(o.name, "%d weak functions that are replaced", l.replaced)
 			}
+			//rule: A strong function replaces a weak one.
 			l.replaceFunction(o, y, old)
 			o.became[i] = old
 		default:
@@ -77,6 +80,7 @@ func (l *linker) checkKind(o *object, y *elf64.Symbol, old symbolID) error {
 	case was.kind == y.Type && (y.Type != typeData || was.other == y.Other):
 	case was.kind != y.Type || was.other == otherShared || y.Other == otherShared:
 		return unsupported(o.name, "the symbol '%s', which is something else in '%s'", y.Name, was.from)
+	//rule: A variable is in one kind of memory.
 	default:
 		l.spaceClash(o, y, was)
 	}
@@ -90,6 +94,10 @@ func (l *linker) checkSize(o *object, y *elf64.Symbol, old symbolID) {
 		return
 	}
 	was := &l.symbols[old]
+	//rule: A variable has one size in all inputs.
+	//mutate: true was.size == y.Size
+	//rule: An array of unknown size fits any size.
+	//mutate: false was.size == 0 || y.Size == 0
 	if was.size == 0 || y.Size == 0 || was.size == y.Size || l.commonMayDiffer(o, y, was) {
 		return
 	}
@@ -103,6 +111,8 @@ func (l *linker) referToFunction(o *object, y *elf64.Symbol, old symbolID) symbo
 	if old != noSymbol {
 		return old
 	}
+	//rule: A function that was referred to first stands among the global symbols.
+	//mutate: global: true -> global: false
 	id := l.newSymbol(symbol{name: y.Name, binding: y.Binding, kind: y.Type, other: y.Other, section: noSection,
 		global: true, from: o.name, function: newFunction()})
 	l.byName[y.Name] = id
@@ -124,9 +134,12 @@ func (l *linker) defineFunction(o *object, y *elf64.Symbol, old symbolID) symbol
 	text := l.newSection(section{name: s.Name, kind: s.Type, flags: s.Flags, align: s.Align, owner: noSection}, true)
 	l.sections[text].function = id
 	f := &l.symbols[id]
+	//rule: A function has the binding of its definition.
+	//mutate: y.Binding -> f.binding
 	f.other, f.value, f.section, f.binding = y.Other, y.Value, text, y.Binding
 	l.setText(o, y, f)
 	if kernel := f.function; y.Other&otherKernel != 0 {
+		//rule: Every kernel has a section of attributes, made with its code.
 		l.infoSection(".nv.info."+y.Name, text)
 		kernel.shared = l.findOrNew(section{name: ".nv.shared." + y.Name, kind: typeShared,
 			flags: flagAlloc | flagWrite | flagOwned, align: 1, owner: text}, true)
@@ -137,6 +150,8 @@ func (l *linker) defineFunction(o *object, y *elf64.Symbol, old symbolID) symbol
 // newDefined adds a symbol with a definition: to the global ones, or with its
 // name to the local ones. Before 13.4 weak symbols stood among the local ones.
 func (l *linker) newDefined(y symbol) (id symbolID) {
+	//rule: Before 13.4 weak symbols stand among the local ones.
+	//mutate: true l.options.Toolkit >= toolkit134
 	y.global = y.binding == elf64.Global || y.binding == elf64.Weak && l.options.Toolkit >= toolkit134
 	if y.global {
 		id = l.newSymbol(y)
@@ -156,6 +171,8 @@ func (l *linker) setText(o *object, y *elf64.Symbol, f *symbol) {
 	data := o.bytes(s)
 	text.pieces, text.size = []piece{{data: data}}, uint64(len(data))
 	text.registers = s.Info & 0xff000000
+	//rule: A replaced function keeps the larger alignment.
+	//mutate: max(text.align, s.Align) -> s.Align
 	text.align = max(text.align, s.Align)
 	f.size, f.weak, f.from, f.origin = y.Size, y.Binding == elf64.Weak, o.name, o.name
 	o.placed[y.Section] = placement{section: f.section, done: true}
@@ -167,17 +184,23 @@ func (l *linker) setText(o *object, y *elf64.Symbol, f *symbol) {
 func (l *linker) replaceFunction(o *object, y *elf64.Symbol, id symbolID) {
 	f := &l.symbols[id]
 	l.setText(o, y, f)
+	//rule: Calls of a replaced function stay.
+	//mutate: also f.function.calls = nil
 	f.binding = elf64.Global
+	//rule: What was said of a replaced function goes.
 	l.sections[l.info].attributes.forget(id)
 	for _, kind := range []string{".rel", ".rela"} {
 		if text, ok := l.byOwner[sectionKey{kind + l.sections[f.section].name, f.section}]; ok {
 			if l.sections[text].kind == typeRela {
+				//rule: Debug information of a weak function whose code had rows with an addend is lost when it is replaced.
 				l.loseDebug(id)
 			}
+			//rule: Relocations of a replaced function go.
 			l.sections[text].relocations = nil
 		}
 	}
 	if f.function.info != noSection {
+		//rule: Attributes of a replaced function go.
 		l.sections[f.function.info].attributes = attributeList{}
 	}
 }
@@ -230,6 +253,8 @@ func (l *linker) mergeVariables(o *object) error {
 				return err
 			}
 			o.became[i] = id
+		//rule: The first weak variable stays.
+		//mutate: false
 		case y.Binding == elf64.Weak:
 			o.became[i] = old
 			o.losers[y.Section] = append(o.losers[y.Section], y)
@@ -249,16 +274,22 @@ func (l *linker) mergeVariables(o *object) error {
 // referToVariable gives the symbol for a variable that is defined elsewhere,
 // or for dynamic shared memory, which is defined nowhere.
 func (l *linker) referToVariable(o *object, y *elf64.Symbol, old symbolID) symbolID {
+	//rule: Dynamic memory brings the section of common variables with it.
+	//mutate: false
 	if y.Other == otherShared {
 		l.findOrNew(section{name: commonName, kind: typeShared, flags: flagAlloc | flagWrite, align: 1, owner: noSection}, true)
 	}
 	if old != noSymbol {
 		return old
 	}
+	//rule: What is undefined is global, also if it is weak.
+	//mutate: elf64.Global -> y.Binding
 	binding := elf64.Global
 	if l.options.Relocatable {
 		binding = y.Binding
 	}
+	//rule: The size of bank 0 is a symbol in no table.
+	//mutate: false y.Name == bankSize
 	id := l.newSymbol(symbol{name: y.Name, binding: binding, kind: y.Type, other: y.Other, section: noSection,
 		value: y.Value, size: y.Size, global: true, hidden: y.Name == bankSize, from: o.name})
 	l.byName[y.Name] = id
@@ -281,6 +312,7 @@ func (l *linker) defineVariable(o *object, y *elf64.Symbol, old symbolID) (symbo
 	if y.Other == otherShared && l.sections[at.section].owner != noSection {
 		// This name stays even if the kernel is removed.
 		l.shstrtab.add(l.sections[at.section].name)
+		//rule: The name of a removed kernel's shared memory stays if it had variables.
 		l.strtab.add(l.sections[at.section].name)
 	}
 	id := old
@@ -294,7 +326,9 @@ func (l *linker) defineVariable(o *object, y *elf64.Symbol, old symbolID) (symbo
 			l.shared = append(l.shared, id)
 		}
 	}
-	v.section, v.value, v.size, v.weak, v.binding = at.section, at.place(y.Value), y.Size, y.Binding == elf64.Weak, y.Binding
+	v.section, v.value, v.size, v.weak = at.section, at.place(y.Value), y.Size, y.Binding == elf64.Weak
+	//rule: A variable has the binding of its definition.
+	v.binding = y.Binding
 	if y.Other == otherReserved {
 		v.value = systemShared
 	}
@@ -311,6 +345,7 @@ func (l *linker) newVariable(y symbol) symbolID {
 	if y.binding == elf64.Global || y.other != otherHidden && (y.other != otherShared || l.options.Debug) || l.options.Relocatable {
 		return l.newDefined(y)
 	}
+	//rule: Local shared variables, parameters and constants of the optimizer are in no table.
 	y.hidden = true
 	id := l.newSymbol(y)
 	if y.binding != elf64.Local {
@@ -330,6 +365,8 @@ func (l *linker) replaceVariable(o *object, y *elf64.Symbol, id symbolID) error 
 		return unsupported(o.name, "the variable '%s' of a function that another definition replaces", y.Name)
 	}
 	v := &l.symbols[id]
+	//rule: A strong variable takes the place of a weak one, whose bytes stay.
+	//mutate: at.place(y.Value) -> v.value
 	v.section, v.value, v.size, v.binding, v.weak = at.section, at.place(y.Value), y.Size, elf64.Global, false
 	v.origin = o.name
 	return nil
@@ -339,11 +376,15 @@ func (l *linker) replaceVariable(o *object, y *elf64.Symbol, id symbolID) error 
 // if something before it is not defined yet, or the options say so, but not
 // as the first input.
 func (l *linker) wantsRuntime(any bool) bool {
+	//rule: As the first input libcudadevrt is passed over, whatever the options say.
+	//mutate: true any
 	if any && l.options.KeepSystemLibraries {
 		return true
 	}
 	for id := range l.symbols {
 		if l.symbols[id].unresolved() {
+			//rule: libcudadevrt takes part if something is undefined.
+			//mutate: false
 			return true
 		}
 	}

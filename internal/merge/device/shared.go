@@ -62,6 +62,8 @@ func (l *linker) layOutShared() error {
 	if s.options.Debug && s.end > s.options.sharedLimit() {
 		return unsupported("", "what nvlink says of common shared memory of %d bytes with -g", s.end) // it takes it for a kernel's
 	}
+	//rule: Since 13.4 the common section is aligned before the kernels.
+	//mutate: false
 	if s.options.Toolkit >= toolkit134 {
 		s.alignCommon()
 	}
@@ -117,11 +119,15 @@ func (s *sharedLayout) ownedByKernel(id symbolID) bool {
 }
 
 func (s *sharedLayout) findCommon() {
-	for i := len(s.shared) - 1; i >= 0; i-- {
-		if !s.ownedByKernel(s.shared[i]) {
-			s.common = append(s.common, s.shared[i])
+	//rule: Common variables count from the newest.
+	//mutate: forward
+	for _, id := range slices.Backward(s.shared) {
+		if !s.ownedByKernel(id) {
+			s.common = append(s.common, id)
 		}
 	}
+	//rule: The largest common variable comes first.
+	//mutate: s.symbols[p].size >= s.symbols[q].size -> s.symbols[p].size <= s.symbols[q].size
 	s.common = listSort(s.common, func(p, q symbolID) bool { return s.symbols[p].size >= s.symbols[q].size })
 }
 
@@ -129,6 +135,8 @@ func (s *sharedLayout) findCommon() {
 // alone: each gets the first place where it is in nobody's way.
 func (s *sharedLayout) colour() {
 	for _, id := range s.common {
+		//rule: A variable that one kernel uses is placed for it alone.
+		//mutate: true len(users) != 1
 		if users := s.users[id]; s.symbols[id].defined() && len(users) != 1 && len(s.colours) <= maxColours {
 			s.colours = addColour(s.colours, id, users)
 		}
@@ -137,6 +145,8 @@ func (s *sharedLayout) colour() {
 
 func addColour(colours []colour, id symbolID, users map[symbolID]bool) []colour {
 	for i := range colours {
+		//rule: Common variables of which no kernel uses two share a place.
+		//mutate: false
 		if c := &colours[i]; !overlap(users, c.users) {
 			c.variables = append(c.variables, id)
 			for k := range users {
@@ -171,10 +181,14 @@ func (s *sharedLayout) placeColours() map[symbolID]uint64 {
 		for _, id := range c.variables {
 			align, size = max(align, s.symbols[id].align), max(size, s.symbols[id].size)
 		}
+		//rule: A place has the largest alignment of its variables.
+		//mutate: alignUp(end, align) -> end + 0*align
 		at := alignUp(end, align)
 		end = at + size
 		for _, id := range c.variables {
 			y := &s.symbols[id]
+			//rule: Since 13.4 a shared variable that no code refers to has no address.
+			//mutate: true s.counts(id)
 			y.placed, y.address = s.counts(id), at
 			for k := range s.users[id] {
 				ends[k] = max(ends[k], at+y.size)
@@ -190,6 +204,7 @@ func (s *sharedLayout) layOutKernel(k symbolID, ends map[symbolID]uint64) {
 	out := s.ofKernel(k)
 	end := ends[k]
 	if s.sharesMemory() {
+		//rule: Common variables align the memory of all kernels.
 		out.align = max(out.align, s.commonSection().align)
 	}
 	for _, id := range s.own[k] {
@@ -200,6 +215,8 @@ func (s *sharedLayout) layOutKernel(k symbolID, ends map[symbolID]uint64) {
 		end = y.address + y.size
 	}
 	if s.dynamic[k] {
+		//rule: Dynamic memory is aligned to 16.
+		//mutate: alignUp(end, dynamicAlign) -> end
 		end, out.align = alignUp(end, dynamicAlign), max(out.align, dynamicAlign)
 	}
 	out.dynamic = end
@@ -227,6 +244,7 @@ func (s *sharedLayout) agreeOnDynamic() {
 	}
 	for _, group := range s.dynamicGroups() {
 		for _, k := range group.kernels {
+			//rule: With -g dynamic memory is at one place for all users of a variable.
 			leader[find(k)] = find(group.kernels[0])
 		}
 	}
@@ -235,9 +253,12 @@ func (s *sharedLayout) agreeOnDynamic() {
 		start[find(k)] = max(start[find(k)], s.ofKernel(k).dynamic)
 	}
 	for _, k := range s.reached.kernels {
+		//rule: Dynamic memory starts at one place in kernels that reach the same use.
 		s.ofKernel(k).dynamic = start[find(k)]
 	}
 	for _, group := range s.dynamicGroups() {
+		//rule: With -g dynamic memory has an address even if no kernel uses it.
+		//mutate: true -> len(group.kernels) > 0
 		group.variable.placed = true
 		if len(group.kernels) > 0 {
 			group.variable.address = start[find(group.kernels[0])]
@@ -277,9 +298,11 @@ func (l *linker) showShared() error {
 		}
 		out := &l.sections[y.section]
 		if out.owner != noSection && l.options.Toolkit >= toolkit134 {
+			//rule: With -g variables of one kernel are local since 13.4.
 			y.binding = elf64.Local
 		}
 		if l.options.Arch.Number >= 90 && out.size > reservedShared {
+			//rule: With -g addresses from sm_90 on begin after what the system reserves.
 			y.value += reservedShared
 		}
 	}
@@ -299,13 +322,19 @@ func (s *sharedLayout) finishKernel(k symbolID) {
 	if s.mirrors() && end == 0 {
 		s.symbols[out.symbol].dead = true
 	}
+	//rule: Empty shared memory stays if it is aligned for dynamic memory.
+	//mutate: true !(s.anyDynamic && out.align >= dynamicAlign)
 	out.dropped = end == 0 && !(s.anyDynamic && out.align >= dynamicAlign)
+	//rule: From sm_90 on shared memory has 1024 bytes more.
+	//mutate: false
 	if s.options.Arch.Number >= 90 && !out.dropped {
 		out.size += reservedShared
 	}
 	if out.size == 0 {
 		s.symbols[out.symbol].dead = true
 	}
+	//rule: Shared memory has a limit.
+	//mutate: false
 	if limit := s.options.sharedLimit(); end > limit {
 		s.tooMuch(k, end, limit)
 	}
@@ -314,6 +343,8 @@ func (s *sharedLayout) finishKernel(k symbolID) {
 // sharedLimit is how much memory a kernel may have.
 func (o *Options) sharedLimit() uint64 {
 	if o.specific() {
+		//rule: A kernel may have more shared memory for sm_90a.
+		//mutate: maxSpecific -> maxShared
 		return maxSpecific
 	}
 	return maxShared
@@ -342,6 +373,8 @@ func (l *linker) counts(id symbolID) bool {
 func (s *sharedLayout) sharesMemory() bool {
 	return slices.ContainsFunc(s.colours, func(c colour) bool {
 		return slices.ContainsFunc(c.variables, func(id symbolID) bool {
+			//rule: Only those count that code refers to, since 13.4 without what was replaced.
+			//mutate: true
 			return s.referred[id] || s.options.Toolkit < toolkit134 && s.symbols[id].referred
 		})
 	})
@@ -364,9 +397,12 @@ func (s *sharedLayout) findOwn() {
 		}
 	}
 	for k, own := range s.own {
+		//rule: A kernel's variables are sorted from the newest.
 		slices.Reverse(own)
 		s.own[k] = listSort(own, func(p, q symbolID) bool {
 			a, b := &s.symbols[p], &s.symbols[q]
+			//rule: A kernel's variables: the largest alignment, then the smallest size first.
+			//mutate: a.size < b.size -> a.size > b.size
 			return a.align > b.align || a.align == b.align && a.size < b.size
 		})
 	}
@@ -395,14 +431,19 @@ func (s *sharedLayout) finishCommon() {
 	if out == nil {
 		return
 	}
+	//rule: Dynamic memory aligns the common section.
 	s.alignCommon()
+	//rule: The common section stays for dynamic memory only.
+	//mutate: true !s.anyDynamic
 	out.size, out.dropped = 0, !s.anyDynamic
 	if s.options.Debug && s.sharesMemory() {
+		//rule: With -g the section of common shared memory keeps its size.
 		out.size, out.dropped = s.end, false
 	}
 	if s.mirrors() || s.options.Debug && s.options.Arch.Number >= 90 && !out.dropped {
 		out.size += reservedShared
 	}
+	//rule: Its symbol goes.
 	s.symbols[out.symbol].dead = !s.options.Debug || out.size == 0
 }
 
@@ -424,6 +465,8 @@ func listSort(list []symbolID, before func(p, q symbolID) bool) []symbolID {
 	p, q = listSort(p, before), listSort(q, before)
 	out := make([]symbolID, 0, len(list))
 	for len(p) > 0 && len(q) > 0 {
+		//rule: The sort of shared variables is not stable.
+		//mutate: before(p[0], q[0]) -> before(p[0], q[0]) && !before(q[0], p[0])
 		if before(p[0], q[0]) {
 			out, p = append(out, p[0]), p[1:]
 		} else {

@@ -16,6 +16,8 @@ func (l *linker) describe() error {
 	}
 	var global uint64
 	for i := range l.sections {
+		//rule: -v counts the memory of variables with and without values.
+		//mutate: (s.kind == typeGlobal || s.kind == typeInit) -> s.kind == typeGlobal
 		if s := &l.sections[i]; s.live() && (s.kind == typeGlobal || s.kind == typeInit) {
 			global += s.size
 		}
@@ -27,6 +29,8 @@ func (l *linker) describe() error {
 			registers[x.symbols[0]] = x.word
 		}
 	}
+	//rule: -v shows the newest kernel first.
+	//mutate: forward
 	for _, k := range slices.Backward(slices.Sorted(slices.Values(l.reached.kernels))) {
 		if err := l.describeKernel(k, registers[k]); err != nil {
 			return err
@@ -60,6 +64,7 @@ func (l *linker) describeKernel(k symbolID, registers uint32) error {
 	}
 	stack := l.stacks[k].bytes
 	if l.stacks[k].recursive {
+		//rule: -v shows no stack where recursion makes it unknown.
 		stack = 0 // it is not known
 	}
 	shared := l.sections[y.function.shared].size

@@ -81,12 +81,17 @@ func (w *writer) dropEmpty(prototypes int) {
 		}
 		switch {
 		case s.kind == typePrototype:
+			//rule: Prototypes without rows are not written.
+			//mutate: false
 			s.dropped = prototypes == 0
 		case s.kind == typeInfo:
+			//rule: Attributes without rows are not written.
 			s.dropped = true
 			s.attributes.inFileOrder(func(*attribute) { s.dropped = false })
 		}
 		filledLater := s.kind == typeCallGraph || s.kind == typePrototype
+		//rule: Symbols of empty sections are not written.
+		//mutate: false s.empty() && !filledLater
 		if s.symbol != noSymbol && (s.dropped || s.empty() && !filledLater) {
 			w.symbols[s.symbol].dead = true
 		}
@@ -122,6 +127,10 @@ func (w *writer) orderSymbols() {
 			w.lates = append(w.lates, id)
 		case !y.global:
 			w.locals = append(w.locals, id)
+		//rule: Unified tables are named, but not written.
+		//mutate: true !isUnifiedTable(y.name)
+		//rule: With -r shared variables are written.
+		//mutate: false w.options.Relocatable
 		case w.options.Relocatable || !isUnifiedTable(y.name) && (!y.isShared() || w.options.Debug):
 			w.globals = append(w.globals, id)
 		}
@@ -144,6 +153,7 @@ func (w *writer) nameSections() {
 // global symbols. The unified tables are named, though not written.
 func (w *writer) nameSymbols() {
 	w.strings = newStringTable()
+	//rule: Prototypes are the first names.
 	for _, name := range w.prototypes.names {
 		w.strings.add(name)
 	}
@@ -152,6 +162,8 @@ func (w *writer) nameSymbols() {
 			w.strings.add(n.name)
 		}
 	}
+	//rule: Names of global symbols come last.
+	//mutate: w.symbols -> slices.Backward(w.symbols)
 	for id := range w.symbols {
 		if y := &w.symbols[id]; y.global && w.written(y) && (w.options.Relocatable || w.options.Debug || !y.isShared()) {
 			w.strings.add(y.name)
@@ -219,7 +231,11 @@ func (w *writer) fillCallGraph() {
 		}
 	}
 	group(groupCalls, func(y *symbol) {
+		//rule: Rows of the call graph: the newest first.
+		//mutate: forward
 		for _, callee := range slices.Backward(y.function.calls) {
+			//rule: Calls of removed functions are not in the call graph.
+			//mutate: true
 			if !w.symbols[callee].dead {
 				row(y.index, w.symbols[callee].index)
 			}
@@ -231,11 +247,15 @@ func (w *writer) fillCallGraph() {
 		}
 	})
 	group(groupIndirect, func(y *symbol) {
+		//rule: Indirect calls: the newest first.
+		//mutate: forward
 		for _, p := range slices.Backward(y.function.indirect) {
 			row(y.index, w.strings.offset[w.prototypes.names[p]])
 		}
 	})
 	group(groupPotential, func(y *symbol) {
+		//rule: Potential calls are kept.
+		//mutate: slices.Backward(y.function.potential) -> y.function.potential[:0]
 		for _, callee := range slices.Backward(y.function.potential) {
 			if !w.symbols[callee].dead {
 				row(y.index, w.symbols[callee].index)
@@ -251,6 +271,8 @@ func (w *writer) listPrototypes() []symbolID {
 	var list []symbolID
 	for id := range w.symbols {
 		y := &w.symbols[id]
+		//rule: Functions whose address is taken have no row of prototypes.
+		//mutate: true len(f.takenAs) == 0
 		if f := y.function; f != nil && !y.dead && f.prototype != noPrototype && len(f.takenAs) == 0 {
 			list = append(list, symbolID(id))
 		}

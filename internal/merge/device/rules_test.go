@@ -1,0 +1,152 @@
+package device
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/warpld/warpld/internal/object/cubin"
+	"github.com/warpld/warpld/internal/object/objecttest"
+)
+
+// Rules that no program of the corpora needs.
+
+// sectionOf merges and returns the contents of a section of the output.
+func sectionOf(t *testing.T, name string, options Options, codes ...code) []byte {
+	t.Helper()
+	out, err := merge(options, codes...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := cubin.Parse(out.Cubin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := f.Section(name)
+	if s == nil {
+		return nil
+	}
+	data, err := f.Data(s, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func TestFeatures(t *testing.T) {
+	options := plain
+	options.Arch.Number, options.Toolkit = 90, 134
+	with := func(kernelName string, bits byte) code {
+		row := []byte{formBytes, compatFeatures, 8, 0, bits, 0, 0, 0, 0, 0, 0, 0}
+		return code{functions: []fn{kernel(kernelName)}, arch: 90, toolkit: 134,
+			extra: []objecttest.Section{{Name: ".nv.compat", Type: uint32(typeCompat), Data: row}}}
+	}
+	a, b := with("a", 0x03), with("b", 0x05)
+	for _, test := range []struct {
+		name string
+		used []string
+		want byte
+	}{
+		{"all of both", nil, 0x01},
+		{"no code of the second remains", []string{"a"}, 0x03},
+		{"no code of the first remains", []string{"b"}, 0x05},
+	} {
+		options.KernelsUsed = test.used
+		rows := sectionOf(t, ".nv.compat", options, a, b)
+		want := []byte{2, compatSpecific, 0, 0, formBytes, compatFeatures, 8, 0, test.want, 0, 0, 0, 0, 0, 0, 0}
+		if diff := cmp.Diff(want, rows); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.name, diff)
+		}
+	}
+}
+
+// Relocations that would make a YIELD a NOP are about no symbol, and are not in the
+// output.
+func TestYieldStays(t *testing.T) {
+	for _, kind := range []relocationKind{relocYieldCode, relocYieldPred} {
+		rows := objecttest.Relocations(objecttest.Relocation{Kind: uint32(kind)})
+		c := code{functions: []fn{kernel("k")}, extra: []objecttest.Section{
+			{Name: ".rela.text.k", Type: uint32(typeRela), Flags: flagOwned, Info: 1, EntSize: relaSize, Data: rows}}}
+		if rows := sectionOf(t, ".rela.text.k", plain, c); rows != nil {
+			t.Errorf("%d: the output has the relocations %x", kind, rows)
+		}
+	}
+}
+
+// A function whose address is taken by an input whose definition of it lost stays
+// only if a kernel of that input may call it.
+func TestTakenByLoser(t *testing.T) {
+	row := func(b []byte, first uint32, second int32) []byte {
+		return le.AppendUint32(le.AppendUint32(b, first), uint32(second))
+	}
+	const k, f, prototype = 1, 2, 1
+	taken := row(row(nil, 0, groupTaken), f, prototype)
+	called := row(row(taken, 0, groupPotential), k, f)
+	first := code{functions: []fn{kernel("first"), {name: "f", weak: true}}}
+	for _, test := range []struct {
+		name  string
+		graph []byte
+		want  []string
+	}{
+		{"only taken", taken, []string{"first", "k"}},
+		{"taken, and a kernel may call it", called, []string{"f", "first", "k"}},
+	} {
+		out, err := merge(plain, first, code{functions: []fn{kernel("k"), {name: "f", weak: true}}, graph: test.graph})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(test.want, functionsOf(t, out)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.name, diff)
+		}
+	}
+}
+
+// With -r the options that remove kernels have no effect.
+func TestRelocatableKeepsAll(t *testing.T) {
+	with := func(name string, value byte) code {
+		return code{functions: []fn{kernel(name)}, extra: []objecttest.Section{
+			{Name: ".nv.constant3", Type: uint32(typeConstant0) + 3, Flags: flagAlloc, Data: bytes.Repeat([]byte{value}, 16)}}}
+	}
+	options := plain
+	options.Relocatable = true
+	all, err := merge(options, with("a", 1), with("b", 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	options.KernelsUsed = []string{"a"}
+	used, err := merge(options, with("a", 1), with("b", 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(all.Cubin, used.Cubin) {
+		t.Error("-kernels-used changes the result of -r")
+	}
+}
+
+// The section of common shared memory has no symbol, although it has a size in
+// programs of Mercury code.
+func TestCommonSharedHasNoSymbol(t *testing.T) {
+	options := plain
+	options.Arch.Number = 100
+	out, err := merge(options, code{functions: []fn{kernel("k")}, variables: []variable{{name: "dynamic", outside: true, shared: true}}, mercury: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := cubin.Parse(out.Cubin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := f.Section(commonName); s == nil || s.Size == 0 {
+		t.Fatalf("the section is %+v", s)
+	}
+	table, err := f.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, y := range table.All() {
+		if y.Name == commonName {
+			t.Errorf("there is a symbol %+v", y)
+		}
+	}
+}
