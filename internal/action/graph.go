@@ -5,40 +5,75 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 )
 
-// A Step is a place in a Graph.
+// A Step is a place in a Graph. Its callbacks are of two kinds.
+//
+// Ready and the done function of Handle change the build: they add steps, store
+// results and report messages. They run in the loop of Graph.Run, one at a time,
+// so they need no lock. They should be short, because nothing starts meanwhile.
+//
+// Make and the read function of Handle do the work. They run in the goroutine of
+// the step, concurrently with all other callbacks. They may read what Ready and the
+// steps in After have left, and they change nothing that others can see.
 type Step struct {
 	// After lists the steps that must be done first.
 	After []*Step
-	// Make gives the action once those are done, because its inputs may be their
-	// outputs.
+	// Ready is called once those are done, before Make. It may be nil.
+	Ready func()
+	// Make returns the action, whose inputs may be outputs of the steps before.
 	Make func() (*Action, error)
-	// Done judges the result: an error ends the run and is what the user sees. It
-	// may add further steps to the graph.
-	Done func(*Result) error
-	// Weight is how much work begins with this step. Of those that are ready the
-	// one with most goes first, so that the longest does not end up alone.
+	// Handle takes the result. The zero value ignores it.
+	Handle Handler
+	// Weight is how much work begins with this step. Of the steps that are ready the
+	// heaviest goes first, so that the longest does not end up alone.
 	Weight int
 
 	order   int
 	waiting int
 	next    []*Step
 	done    bool
+	action  *Action
 }
 
-// A Graph is a set of steps, in part not yet known: Done functions add to it.
+// Action returns the action that Make returned, or nil if the step did not come to
+// that. It is for callbacks that run in the loop, and for use after Graph.Run.
+func (s *Step) Action() *Action { return s.action }
+
+// A Handler takes the result of a step in two parts.
+type Handler struct {
+	read func(*Result) (any, error)
+	done func(any) error
+}
+
+// Handle returns the Handler of two functions. Read runs concurrently, like Make: it
+// turns the result into a value. Done runs in the loop and gets that value. It alone
+// changes the build, and may add steps to the graph. An error of either ends the
+// run and is what the user sees; done is not called after an error of read.
+func Handle[T any](read func(*Result) (T, error), done func(T) error) Handler {
+	return Handler{
+		read: func(r *Result) (any, error) { return read(r) },
+		done: func(value any) error {
+			v, _ := value.(T) // a nil interface is none
+			return done(v)
+		},
+	}
+}
+
+// Check returns a Handler of a read function alone.
+func Check(read func(*Result) error) Handler {
+	return Handler{read: func(r *Result) (any, error) { return nil, read(r) }}
+}
+
+// A Graph is a set of steps, in part not yet known: done functions add to it.
 type Graph struct {
-	mu    sync.Mutex
 	steps []*Step
 	ready []*Step
 }
 
-// Add puts a step into the graph.
+// Add puts a step into the graph. It is called before Run, or by a callback that
+// runs in the loop.
 func (g *Graph) Add(s *Step) *Step {
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	s.order = len(g.steps)
 	g.steps = append(g.steps, s)
 	for _, before := range s.After {
@@ -53,16 +88,20 @@ func (g *Graph) Add(s *Step) *Step {
 	return s
 }
 
+// An outcome is how a step ended in its goroutine.
+type outcome struct {
+	step   *Step
+	action *Action
+	value  any // of the step's read function
+	err    error
+}
+
 // Run runs every step, up to parallel at once, each as soon as it is ready. The
 // first failure cancels what is running; of several, the one that was added
 // first is returned, so that the order of completion doesn't show.
 func (g *Graph) Run(ctx context.Context, r Runner, parallel int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	type outcome struct {
-		step *Step
-		err  error
-	}
 	outcomes := make(chan outcome)
 	failures := map[*Step]error{}
 	running, ended := 0, 0
@@ -73,7 +112,10 @@ func (g *Graph) Run(ctx context.Context, r Runner, parallel int) error {
 				break
 			}
 			running++
-			go func() { outcomes <- outcome{s, s.run(ctx, r)} }()
+			if s.Ready != nil {
+				s.Ready()
+			}
+			go func() { outcomes <- s.run(ctx, r) }()
 		}
 		if running == 0 {
 			break
@@ -81,8 +123,8 @@ func (g *Graph) Run(ctx context.Context, r Runner, parallel int) error {
 		o := <-outcomes
 		running--
 		ended++
-		if o.err != nil {
-			failures[o.step] = o.err
+		if err := o.finish(); err != nil {
+			failures[o.step] = err
 			cancel()
 			continue
 		}
@@ -97,24 +139,36 @@ func (g *Graph) Run(ctx context.Context, r Runner, parallel int) error {
 	return nil
 }
 
-func (s *Step) run(ctx context.Context, r Runner) error {
-	if err := ctx.Err(); err != nil {
-		return err
+// run does what a step does in its goroutine.
+func (s *Step) run(ctx context.Context, r Runner) outcome {
+	o := outcome{step: s, err: ctx.Err()}
+	if o.err != nil {
+		return o
 	}
-	a, err := s.Make()
-	if err != nil {
-		return err
+	if o.action, o.err = s.Make(); o.err != nil {
+		return o
 	}
-	result, err := r.Run(ctx, a)
-	if err != nil {
-		return fmt.Errorf("%s: %w", a.Label, err)
+	result, err := r.Run(ctx, o.action)
+	switch {
+	case err != nil:
+		o.err = fmt.Errorf("%s: %w", o.action.Label, err)
+	case s.Handle.read != nil:
+		o.value, o.err = s.Handle.read(result)
 	}
-	return s.Done(result)
+	return o
 }
 
+// finish does what is left of a step in the loop.
+func (o *outcome) finish() error {
+	o.step.action = o.action
+	if o.err != nil || o.step.Handle.done == nil {
+		return o.err
+	}
+	return o.step.Handle.done(o.value)
+}
+
+// take removes the heaviest step that is ready, and returns nil if none is.
 func (g *Graph) take() *Step {
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	if len(g.ready) == 0 {
 		return nil
 	}
@@ -131,8 +185,6 @@ func (g *Graph) take() *Step {
 
 // release marks a step as done and makes ready what waited for it alone.
 func (g *Graph) release(s *Step) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	s.done = true
 	for _, n := range s.next {
 		if n.waiting--; n.waiting == 0 {

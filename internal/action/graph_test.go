@@ -17,7 +17,8 @@ type runnerFunc func(context.Context, *Action) (*Result, error)
 func (f runnerFunc) Run(ctx context.Context, a *Action) (*Result, error) { return f(ctx, a) }
 
 func step(label string, done func(*Result) error, after ...*Step) *Step {
-	return &Step{After: after, Done: done, Make: func() (*Action, error) { return &Action{Label: label}, nil }}
+	read := func(r *Result) (*Result, error) { return r, nil }
+	return &Step{After: after, Handle: Handle(read, done), Make: func() (*Action, error) { return &Action{Label: label}, nil }}
 }
 
 func ok(*Result) error { return nil }
@@ -143,5 +144,50 @@ func TestGraphBeginsWithTheHeaviest(t *testing.T) {
 	}
 	if want := []string{"9-4", "5-1", "5-3", "1-0", "0-2"}; !slices.Equal(ran, want) {
 		t.Errorf("ran %q, want %q", ran, want)
+	}
+}
+
+// TestGraphCallsDoneInTheLoop has steps whose done functions share variables without
+// a lock; the race detector sees it if they run concurrently.
+func TestGraphCallsDoneInTheLoop(t *testing.T) {
+	runner := runnerFunc(func(_ context.Context, a *Action) (*Result, error) {
+		return &Result{Stdout: []byte(a.Label)}, nil
+	})
+	var g Graph
+	readied, lengths := 0, map[int]int{}
+	for i := range 50 {
+		var s *Step
+		s = g.Add(&Step{
+			Ready: func() { readied++ },
+			Make:  func() (*Action, error) { return &Action{Label: fmt.Sprint("step ", i)}, nil },
+			Handle: Handle(func(r *Result) (int, error) { return len(r.Stdout), nil }, func(length int) error {
+				lengths[i] = length
+				if s.Action() == nil || s.Action().Label != fmt.Sprint("step ", i) {
+					t.Errorf("step %d has the action %v", i, s.Action())
+				}
+				return nil
+			}),
+		})
+	}
+	if err := g.Run(context.Background(), runner, 8); err != nil {
+		t.Fatal(err)
+	}
+	if readied != 50 || lengths[9] != 6 || lengths[49] != 7 {
+		t.Errorf("%d steps were ready, and the lengths are %v", readied, lengths)
+	}
+}
+
+func TestGraphDoesNotCallDoneAfterAnErrorOfRead(t *testing.T) {
+	wrong := errors.New("wrong")
+	var g Graph
+	s := step("fails", nil)
+	s.Handle = Handle(func(*Result) (int, error) { return 0, wrong }, func(int) error { t.Error("done was called"); return nil })
+	g.Add(s)
+	runner := runnerFunc(func(context.Context, *Action) (*Result, error) { return &Result{}, nil })
+	if err := g.Run(context.Background(), runner, 1); !errors.Is(err, wrong) {
+		t.Errorf("error %v, want that of read", err)
+	}
+	if s.Action() == nil {
+		t.Error("the action of a step that failed is not known")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/warpld/warpld/internal/action"
 	"github.com/warpld/warpld/internal/engine"
@@ -35,26 +36,39 @@ func (l *linker) llvmMajor() int {
 // answer.
 func (b *build) compileBitcode() {
 	modules := b.bitcodeModules()
-	b.graph.Add(&action.Step{
+	b.optimizing = b.graph.Add(&action.Step{
 		Make: func() (*action.Action, error) {
 			libdevice, err := b.libdevice()
 			if err != nil {
 				return nil, err
 			}
-			b.optimizing, err = engine.CompileBitcode(b.llvmTools(), modules, b.plan.LLVM, libdevice)
-			return b.optimizing, err
+			return engine.CompileBitcode(b.llvmTools(), modules, b.plan.LLVM, libdevice)
 		},
-		Done: func(r *action.Result) error {
-			outcome, answer, err := engine.ParseBitcodeResult(modules, r)
-			if err != nil {
-				return err
-			}
-			b.took(b.timeOfLTO("llvm", "llvm.bc", "llvm.ptx"), r.Usage.Wall)
-			b.trace(answer)
-			b.remarks = answer.Remarks
-			return b.optimizedBitcode(outcome)
-		},
+		Handle: action.Handle(func(r *action.Result) (*optimization, error) { return readOptimization(modules, r) }, func(o *optimization) error {
+			b.took(b.timeOfLTO("llvm", "llvm.bc", "llvm.ptx"), o.wall)
+			b.trace(o.answer)
+			b.remarks = o.answer.Remarks
+			b.optimizedBitcode(o)
+			return nil
+		}),
 	})
+}
+
+// An optimization is what LLVM made of bitcode.
+type optimization struct {
+	*engine.Outcome
+	answer *engine.LLVMAnswer
+	text   []byte
+	wall   time.Duration
+}
+
+func readOptimization(modules []engine.Module, r *action.Result) (*optimization, error) {
+	outcome, answer, err := engine.JudgeBitcode(modules, r)
+	if err != nil {
+		return nil, err
+	}
+	text, err := outcome.PTX.Read()
+	return &optimization{outcome, answer, text, r.Usage.Wall}, err
 }
 
 // mergeBitcode adds the step that makes one module of all, which is the result.
@@ -62,15 +76,23 @@ func (b *build) mergeBitcode() {
 	modules := b.bitcodeModules()
 	b.graph.Add(&action.Step{
 		Make: func() (*action.Action, error) { return engine.MergeBitcode(b.llvmTools(), modules, b.plan.LLVM) },
-		Done: func(r *action.Result) error {
-			_, answer, err := engine.ParseBitcodeResult(modules, r)
-			if err == nil {
-				b.trace(answer)
-				b.output = r.Outputs[engine.LinkedFile]
-			}
-			return err
-		},
+		Handle: action.Handle(func(r *action.Result) (bitcodeResult, error) { return readBitcode(modules, r) }, func(r bitcodeResult) error {
+			b.trace(r.answer)
+			b.output = r.linked
+			return nil
+		}),
 	})
+}
+
+// A bitcodeResult is what an action on bitcode gave whose result is bitcode.
+type bitcodeResult struct {
+	answer *engine.LLVMAnswer
+	linked action.Content
+}
+
+func readBitcode(modules []engine.Module, r *action.Result) (bitcodeResult, error) {
+	_, answer, err := engine.JudgeBitcode(modules, r)
+	return bitcodeResult{answer, r.Outputs[engine.LinkedFile]}, err
 }
 
 // trace tells what LLVM removed and what it warned of.
@@ -91,27 +113,22 @@ func (b *build) trace(answer *engine.LLVMAnswer) {
 
 // optimizedBitcode goes on from LLVM's PTX: to the end, to one assembly, or to a
 // merge.
-func (b *build) optimizedBitcode(o *engine.Outcome) error {
+func (b *build) optimizedBitcode(o *optimization) {
 	if b.emitsPTX() {
 		b.output = o.PTX
-		return nil
+		return
 	}
-	text, err := o.PTX.Read()
-	if err != nil {
-		return err
-	}
-	arguments := b.bitcodeArguments(text)
+	arguments := b.bitcodeArguments(o.text)
 	b.whole = len(b.plan.IR) == 0 && b.plan.Mode == plan.Whole && (!o.Relocatable || b.options.ForceWhole)
-	b.decide(whyMerge(b, o))
+	b.decide(whyMerge(b, o.Outcome))
 	if b.whole {
 		b.optimized = []*assembly{b.assemble(&assembly{ptx: o.PTX, arguments: arguments}, func(a *assembly) {
 			b.output = a.cubin
 		})}
-		return nil
+		return
 	}
 	b.optimized = []*assembly{b.assemble(&assembly{ptx: o.PTX, arguments: relocatable(arguments)}, nil)}
 	b.engineDone()
-	return nil
 }
 
 // bitcodeArguments are ptxas's for LLVM's text. It keeps the line tables of a text
@@ -213,11 +230,11 @@ func (b *build) keepBitcode(k *keeper) {
 	if b.thin != nil {
 		b.thin.keepThin(k)
 	}
-	if b.optimizing == nil {
+	if !b.cameTo(b.optimizing) {
 		return
 	}
-	k.inputs(llvmFolder, b.optimizing)
-	k.action(llvmFolder, b.optimizing)
+	k.inputs(llvmFolder, b.optimizing.Action())
+	k.action(llvmFolder, b.optimizing.Action())
 	text := filepath.Join(llvmFolder, engine.PTXFile)
 	if b.emitsPTX() {
 		k.save(text, b.output)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/warpld/warpld/internal/action"
@@ -118,17 +119,17 @@ func (l *linker) symbolsByModule(ctx context.Context, w *workshop) [][]ptx.Decla
 			Make: func() (*action.Action, error) {
 				return engine.Compile(alone.Engine, tools, one, alone.EngineOptions())
 			},
-			Done: func(r *action.Result) error {
-				outcome, err := engine.ParseResult(alone.Engine, one, r)
+			Handle: action.Handle(func(r *action.Result) (list []ptx.Declaration, err error) {
+				outcome, err := engine.Judge(alone.Engine, one, r)
 				if err != nil {
-					return nil
+					return nil, nil
 				}
 				text, err := outcome.PTX.Read()
-				for d := range ptx.Declarations(text) {
-					symbols[i] = append(symbols[i], d)
-				}
-				return err
-			},
+				return slices.Collect(ptx.Declarations(text)), err
+			}, func(list []ptx.Declaration) error {
+				symbols[i] = list
+				return nil
+			}),
 		})
 	}
 	g.Run(ctx, w.runner, w.inFlight) // what it found before an end by time or error counts

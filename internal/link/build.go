@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/warpld/warpld/internal/action"
 	"github.com/warpld/warpld/internal/engine"
@@ -29,15 +30,15 @@ type build struct {
 	compileSaid []*message.Message
 	// vector is libnvvm's, of the last try.
 	vector []string
-	// optimizing is LLVM's action, and optimized are the assemblies of what it gave.
-	optimizing *action.Action
+	// optimizing is LLVM's step, and optimized are the assemblies of what it gave.
+	optimizing *action.Step
 	optimized  []*assembly
 	remarks    []string
 	thin       *thinLink // nil: no ThinLTO
 	// engines counts those that are still at work.
 	engines int
-	// merging is the last action and parts are its inputs, if the link came to it.
-	merging *action.Action
+	// merging is the last step and parts are its inputs, if the link came to it.
+	merging *action.Step
 	parts   []part
 
 	// sliced has the slices, if the program is cut into some.
@@ -56,7 +57,6 @@ type assembly struct {
 	arguments []string
 	weight    int
 	step      *action.Step
-	action    *action.Action
 	cubin     action.Content
 	said      []*message.Message
 	failed    bool
@@ -146,17 +146,16 @@ func (b *build) compile(vector []string, try int) {
 	b.vector = vector
 	b.graph.Add(&action.Step{
 		Make: func() (*action.Action, error) { return b.compileAction(modules, vector) },
-		Done: func(r *action.Result) error {
-			if b.compileAgain(r, vector, try) {
+		Handle: action.Handle(func(r *action.Result) (*compilation, error) { return b.readCompilation(modules, r) }, func(c *compilation) error {
+			if b.compileAgain(c.result, vector, try) {
 				return nil
 			}
-			b.linked = r.Outputs[engine.LinkedFile]
-			outcome, err := engine.ParseResult(b.plan.Engine, modules, r)
-			if err != nil {
-				return err
+			b.linked = c.result.Outputs[engine.LinkedFile]
+			if c.Outcome == nil {
+				return c.err
 			}
-			b.took(b.timeOfLTO("cicc", "lto.nvvm", "lto.ptx"), r.Usage.Wall)
-			for _, m := range []*message.Message{outcome.Wrote, outcome.Log} {
+			b.took(b.timeOfLTO("cicc", "lto.nvvm", "lto.ptx"), c.result.Usage.Wall)
+			for _, m := range []*message.Message{c.Wrote, c.Log} {
 				if m != nil {
 					b.compileSaid = append(b.compileSaid, m)
 				}
@@ -164,20 +163,36 @@ func (b *build) compile(vector []string, try int) {
 			if len(b.native) == 0 {
 				b.reportSteps()
 			}
-			return b.compiled(outcome)
-		},
+			if c.err == nil {
+				b.compiled(c.Outcome, c.texts)
+			}
+			return c.err
+		}),
 	})
 }
 
+// A compilation is what a compile action gave. An error of the engine is part of it:
+// the build may try again.
+type compilation struct {
+	result *action.Result
+	*engine.Outcome
+	texts []action.Content // the PTX in its shards
+	err   error
+}
+
+func (b *build) readCompilation(modules []engine.Module, r *action.Result) (*compilation, error) {
+	c := &compilation{result: r}
+	if c.Outcome, c.err = engine.Judge(b.plan.Engine, modules, r); c.err == nil && !b.emitsPTX() {
+		c.texts, c.err = shardsOf(c.Outcome)
+	}
+	return c, nil
+}
+
 // compiled goes on from the PTX: to the end, to one assembly, or to a merge.
-func (b *build) compiled(o *engine.Outcome) error {
+func (b *build) compiled(o *engine.Outcome, texts []action.Content) {
 	if b.emitsPTX() {
 		b.output = o.PTX
-		return nil
-	}
-	texts, err := shardsOf(o)
-	if err != nil {
-		return err
+		return
 	}
 	b.whole = len(texts) == 1 && b.plan.Mode == plan.Whole && (!o.Relocatable || b.options.ForceWhole)
 	b.decide(whyMerge(b, o))
@@ -185,22 +200,17 @@ func (b *build) compiled(o *engine.Outcome) error {
 		b.shards = []*assembly{b.assemble(&assembly{ptx: texts[0], arguments: b.plan.Assemble}, func(a *assembly) {
 			b.output = a.cubin
 		})}
-		return nil
+		return
 	}
 	for _, text := range texts {
 		b.shards = append(b.shards, b.assemble(&assembly{ptx: text, arguments: relocatable(b.plan.Assemble)}, nil))
 	}
 	b.engineDone()
-	return nil
 }
 
 // engineDone goes on to the merge once all engines have given their code.
 func (b *build) engineDone() {
-	b.mu.Lock()
-	b.engines--
-	last := b.engines == 0
-	b.mu.Unlock()
-	if last {
+	if b.engines--; b.engines == 0 {
 		b.merge()
 	}
 }
@@ -251,23 +261,36 @@ func (b *build) assemble(a *assembly, then func(*assembly)) *assembly {
 	a.step = b.graph.Add(&action.Step{
 		Weight: a.weight,
 		Make: func() (*action.Action, error) {
-			a.action = engine.Assemble(b.tools, a.ptx, a.arguments)
+			assemble := engine.Assemble(b.tools, a.ptx, a.arguments)
 			if b.hasLineTables(a) {
-				a.action.Impure = lineTables
+				assemble.Impure = lineTables
 			}
-			return a.action, nil
+			return assemble, nil
 		},
-		Done: func(r *action.Result) (err error) {
-			a.cubin, a.said, err = engine.ParseAssemblyResult(r)
-			a.failed = err != nil
-			b.tookAssembly(a, r.Usage.Wall, err == nil)
-			if err == nil && then != nil {
+		Handle: action.Handle(readAssembly, func(r assembled) error {
+			a.cubin, a.said, a.failed = r.cubin, r.said, r.err != nil
+			b.tookAssembly(a, r.wall, r.err == nil)
+			if r.err == nil && then != nil {
 				then(a)
 			}
-			return err
-		},
+			return r.err
+		}),
 	})
 	return a
+}
+
+// assembled is the result of an assembly. That ptxas failed is part of it, because
+// that takes time, too.
+type assembled struct {
+	cubin action.Content
+	said  []*message.Message
+	wall  time.Duration
+	err   error
+}
+
+func readAssembly(r *action.Result) (assembled, error) {
+	cubin, said, err := engine.JudgeAssembly(r)
+	return assembled{cubin, said, r.Usage.Wall, err}, nil
 }
 
 const lineTables = "ptxas of 13.0 writes sizes and times of the source files into line tables"

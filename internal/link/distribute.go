@@ -107,18 +107,20 @@ func (l *linker) distribute(ctx context.Context, w *workshop, d *engine.Distribu
 		}
 		graph.Add(&action.Step{
 			Make: func() (*action.Action, error) { return a, nil },
-			Done: func(r *action.Result) error {
-				if err := job.CheckResult(r); err != nil {
-					return err
+			Handle: action.Handle(func(r *action.Result) ([]byte, error) {
+				if err := job.Judge(r); err != nil {
+					return nil, err
 				}
-				said[i] = r.Stderr
 				for k, output := range job.Outputs {
 					if err := deliver(r.Outputs[a.Outputs[k]], output); err != nil {
-						return err
+						return nil, err
 					}
 				}
+				return r.Stderr, nil
+			}, func(text []byte) error {
+				said[i] = text
 				return nil
-			},
+			}),
 		})
 	}
 	if bound > 0 {

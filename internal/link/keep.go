@@ -53,17 +53,20 @@ func (b *build) keep() error {
 // resultFile is the one among the kept files that is the link's output.
 func (b *build) resultFile() string {
 	switch {
-	case b.merging != nil:
-		return b.merging.Outputs[0]
-	case b.optimizing != nil && b.emitsPTX():
+	case b.cameTo(b.merging):
+		return b.merging.Action().Outputs[0]
+	case b.cameTo(b.optimizing) && b.emitsPTX():
 		return filepath.Join(llvmFolder, engine.PTXFile)
-	case b.optimizing != nil:
+	case b.cameTo(b.optimizing):
 		return filepath.Join(llvmFolder, engine.CubinFile)
 	case b.emitsPTX():
 		return engine.PTXFile
 	}
 	return engine.CubinFile
 }
+
+// cameTo reports whether the link came to a step.
+func (b *build) cameTo(s *action.Step) bool { return s != nil && s.Action() != nil }
 
 // keepModules gives the names of the modules.
 func (b *build) keepModules(k *keeper) (names []string) {
@@ -116,16 +119,17 @@ func (b *build) keepPTX(k *keeper, modules []string) {
 }
 
 func (b *build) keepMerge(k *keeper) {
-	if b.merging == nil {
+	if !b.cameTo(b.merging) {
 		return
 	}
+	merging := b.merging.Action()
 	for i, p := range b.parts {
-		b.keepPart(k, p, b.merging.Inputs[i])
+		b.keepPart(k, p, merging.Inputs[i])
 	}
 	if len(b.parts) == 0 {
-		k.command("cp", os.DevNull, b.merging.Inputs[0].Name)
+		k.command("cp", os.DevNull, merging.Inputs[0].Name)
 	}
-	k.action(".", b.merging)
+	k.action(".", merging)
 	k.save(b.resultFile(), b.output)
 }
 

@@ -62,11 +62,12 @@ func made(c action.Content) bool { return c.Path != "" || c.Load != nil || c.Str
 
 // assembly keeps a run of ptxas, if it came to that.
 func (k *keeper) assembly(folder string, a *assembly) {
-	if a.action == nil {
+	run := a.step.Action()
+	if run == nil {
 		return
 	}
 	k.cubins[a] = filepath.Join(folder, engine.CubinFile)
-	k.action(folder, a.action)
+	k.action(folder, run)
 	k.save(k.cubins[a], a.cubin)
 }
 

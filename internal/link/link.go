@@ -47,7 +47,6 @@ type linker struct {
 	objects []*object.Object
 	plan    *plan.Plan
 	llvm    *toolkit.LLVM // only if a link has bitcode
-	mu      sync.Mutex
 	times   []phaseTime
 	// reported is how many messages of the plan were reported.
 	reported int
@@ -57,6 +56,7 @@ type linker struct {
 	// record is what --warpld-record and --warpld-trace write, and written says
 	// that there is an output.
 	record  record.Record
+	noting  sync.Mutex // guards record.Actions: actions end concurrently
 	written bool
 	// decided is what the engines' answers made of the plan's mode.
 	decided []string

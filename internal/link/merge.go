@@ -32,20 +32,23 @@ func (b *build) merge() {
 		b.mergeByVendor(after, prepare, nil)
 		return
 	}
-	b.graph.Add(&action.Step{
+	b.merging = b.graph.Add(&action.Step{
 		After: after,
+		Ready: prepare,
 		Make: func() (*action.Action, error) {
-			prepare()
 			record, err := b.toolRecord()
-			b.merging = b.runBy(merge.Own(b.Self, b.release().Number(), record, b.mergerOptions()...))
-			return b.merging, err
+			return b.runBy(merge.Own(b.Self, b.release().Number(), record, b.mergerOptions()...)), err
 		},
-		Done: func(r *action.Result) error {
-			outcome, err := merge.ParseOwnResult(mergerView(b.parts), r)
+		Handle: action.Handle(func(r *action.Result) (m merging, _ error) {
+			m.outcome, m.err = merge.JudgeOwn(mergerView(b.parts), r)
+			return m, nil
+		}, func(m merging) error {
+			err := m.err
 			var unknown *merge.NotCovered
 			switch {
 			case err == nil:
-				return b.merged(outcome)
+				b.merged(m.outcome)
+				return nil
 			case b.options.Own.Merge == "own" && errors.As(err, &unknown):
 				return &message.Message{Severity: message.Fatal, ID: "merge-not-covered", Text: "warpld's own merger cannot do this link: " + unknown.What,
 					Hint: "leave out --warpld-merge=own, and the toolkit's nvlink does it"}
@@ -54,10 +57,16 @@ func (b *build) merge() {
 			}
 			// What ours refuses the toolkit's must refuse, too.
 			b.say("the toolkit's nvlink merges: %v", err)
-			b.mergeByVendor(nil, func() {}, err)
+			b.mergeByVendor(nil, nil, err)
 			return nil
-		},
+		}),
 	})
+}
+
+// A merging is what a merge by warpld gave: nvlink may do what it did not.
+type merging struct {
+	outcome *merge.Outcome
+	err     error
 }
 
 // mergesItself says whether a link that is not told otherwise merges with our merger.
@@ -66,22 +75,23 @@ func (b *build) mergesItself() bool { return device.Proven(b.target()) && !b.opt
 
 // mergeByVendor lets the toolkit's nvlink merge, after ours has refused to, if it did.
 func (b *build) mergeByVendor(after []*action.Step, prepare func(), refused error) {
-	b.graph.Add(&action.Step{
+	b.merging = b.graph.Add(&action.Step{
 		After: after,
+		Ready: prepare,
 		Make: func() (*action.Action, error) {
-			prepare()
 			nvlink, err := b.toolkit.NeedNVLink()
-			b.merging = b.runBy(merge.Vendor(nvlink))
-			return b.merging, err
+			return b.runBy(merge.Vendor(nvlink)), err
 		},
-		Done: func(r *action.Result) error {
-			outcome, err := merge.ParseResult(mergerView(b.parts), r)
+		Handle: action.Handle(func(r *action.Result) (*merge.Outcome, error) {
+			outcome, err := merge.Judge(mergerView(b.parts), r)
 			if err != nil {
 				merge.Explain(err, refused)
-				return err
 			}
-			return b.merged(outcome)
-		},
+			return outcome, err
+		}, func(o *merge.Outcome) error {
+			b.merged(o)
+			return nil
+		}),
 	})
 }
 
@@ -98,7 +108,7 @@ func (b *build) mergeLimit() int64 {
 }
 
 // merged ends the link with the result of a merge.
-func (b *build) merged(o *merge.Outcome) error {
+func (b *build) merged(o *merge.Outcome) {
 	for _, m := range o.Said {
 		m.PolicyExempt = m.PolicyExempt || b.plan.Assembles
 	}
@@ -110,7 +120,6 @@ func (b *build) merged(o *merge.Outcome) error {
 		b.say("%d bytes of variables are left out that were there twice", o.LeftOut)
 	}
 	b.output, b.registered = o.Cubin, o.Registered
-	return nil
 }
 
 // mergerOptions are what our merger is told beside nvlink's options: to make right what

@@ -66,8 +66,8 @@ func (l *linker) noteAction(a *action.Action, start time.Time, r *action.Result,
 			row.Failure = "exit code " + strconv.Itoa(r.ExitCode)
 		}
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.noting.Lock()
+	defer l.noting.Unlock()
 	l.record.Actions = append(l.record.Actions, row)
 }
 

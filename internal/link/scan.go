@@ -4,44 +4,50 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"sync"
+	"time"
 
 	"github.com/warpld/warpld/internal/action"
 	"github.com/warpld/warpld/internal/engine"
 	"github.com/warpld/warpld/internal/slice"
 )
 
-// A scan reads the symbols of all modules, each compiled by itself with nothing
-// removed. To the cache every module is an action of its own; those that it does not
-// know are compiled several in a process.
-type scan struct {
-	*build
+// A scanner compiles all modules, each by itself with nothing removed, and reads a T
+// off the PTX of each. To the cache every module is an action of its own; those that
+// it does not know are compiled several in a process.
+type scanner[T any] struct {
+	b       *build
 	modules []engine.Module
-	// take gets the PTX of each module; it may be called for several at once.
-	take    func(module int, text []byte) error
+	read    func(module int, text []byte) (T, error)
 	vector  []string
-	actions []*action.Action
-
-	mu      sync.Mutex
-	unknown []int // modules
+	known   []bool
+	found   []T
+	lookUps []*action.Step
 }
 
-func (b *build) scan(ctx context.Context, w *workshop, modules []engine.Module, take func(int, []byte) error) error {
-	s := &scan{build: b, modules: modules, take: take, vector: slice.ScanOptions(strings.TrimPrefix(b.plan.Compile[0], "-arch=")),
-		actions: make([]*action.Action, len(modules))}
-	var known action.Graph
+// scan returns what read finds in each module. It calls read concurrently.
+func scan[T any](ctx context.Context, b *build, w *workshop, modules []engine.Module, read func(int, []byte) (T, error)) ([]T, error) {
+	n := len(modules)
+	s := &scanner[T]{b: b, modules: modules, read: read, vector: slice.ScanOptions(strings.TrimPrefix(b.plan.Compile[0], "-arch=")),
+		known: make([]bool, n), found: make([]T, n), lookUps: make([]*action.Step, n)}
+	var lookUps action.Graph
 	for i := range modules {
-		known.Add(s.lookUp(i))
+		s.lookUps[i] = lookUps.Add(s.lookUp(i))
 	}
-	if err := known.Run(ctx, w.remember(doing(notKnown)), w.inFlight); err != nil {
-		return err
+	if err := lookUps.Run(ctx, w.remember(doing(notKnown)), w.inFlight); err != nil {
+		return nil, err
 	}
-	slices.Sort(s.unknown)
+	var unknown []int
+	for i := range modules {
+		if !s.known[i] {
+			unknown = append(unknown, i)
+		}
+	}
 	var g action.Graph
-	for batch := range slices.Chunk(s.unknown, max(1, len(s.unknown)/(2*w.jobs))) {
+	for batch := range slices.Chunk(unknown, max(1, len(unknown)/(2*w.jobs))) {
 		g.Add(s.compile(ctx, w, batch))
 	}
-	return g.Run(ctx, b.watch(w.limited), w.jobs)
+	err := g.Run(ctx, b.watch(w.limited), w.jobs)
+	return s.found, err
 }
 
 // notKnown stands for an action that is not in the cache.
@@ -49,61 +55,78 @@ func notKnown(context.Context, *action.Action) (*action.Result, error) {
 	return &action.Result{ExitCode: 1}, nil
 }
 
+// A scanned is what was read of one module.
+type scanned[T any] struct {
+	module int
+	value  T
+	wall   time.Duration
+}
+
 // lookUp asks the cache for a module.
-func (s *scan) lookUp(i int) *action.Step {
+func (s *scanner[T]) lookUp(i int) *action.Step {
 	return &action.Step{
 		Make: func() (a *action.Action, err error) {
-			if a, err = s.compileAction(s.modules[i:i+1], s.vector); err == nil {
-				a.Label, s.actions[i] = "scan", a
+			if a, err = s.b.compileAction(s.modules[i:i+1], s.vector); err == nil {
+				a.Label = "scan"
 			}
 			return a, err
 		},
-		Done: func(r *action.Result) error {
-			if r.OK() {
-				return s.read(i, r)
+		Handle: action.Handle(func(r *action.Result) ([]scanned[T], error) {
+			if !r.OK() {
+				return nil, nil
 			}
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.unknown = append(s.unknown, i)
-			return nil
-		},
+			one, err := s.readModule(i, r)
+			return []scanned[T]{one}, err
+		}, s.take),
 	}
 }
 
 // compile compiles some modules and lets the cache keep the result of each.
-func (s *scan) compile(ctx context.Context, w *workshop, batch []int) *action.Step {
+func (s *scanner[T]) compile(ctx context.Context, w *workshop, batch []int) *action.Step {
 	var modules []engine.Module
 	for _, i := range batch {
 		modules = append(modules, s.modules[i])
 	}
 	return &action.Step{
 		Make: func() (a *action.Action, err error) {
-			if a, err = engine.CompileSeparately(s.plan.Engine, s.tools, modules, s.engineOptions(s.vector)); err == nil {
+			if a, err = engine.CompileApart(s.b.plan.Engine, s.b.tools, modules, s.b.engineOptions(s.vector)); err == nil {
 				a.Label = "scan"
 			}
 			return a, err
 		},
-		Done: func(r *action.Result) error {
+		Handle: action.Handle(func(r *action.Result) (list []scanned[T], err error) {
 			for place, i := range batch {
-				one := engine.SeparateResult(r, place)
-				if err := s.read(i, one); err != nil {
-					return err
+				alone := engine.ResultApart(r, place)
+				one, err := s.readModule(i, alone)
+				if err != nil {
+					return nil, err
 				}
-				known := doing(func(context.Context, *action.Action) (*action.Result, error) { return one, nil })
-				if _, err := w.remember(known).Run(ctx, s.actions[i]); err != nil {
-					return err
+				list = append(list, one)
+				known := doing(func(context.Context, *action.Action) (*action.Result, error) { return alone, nil })
+				if _, err := w.remember(known).Run(ctx, s.lookUps[i].Action()); err != nil {
+					return nil, err
 				}
 			}
-			return nil
-		},
+			return list, nil
+		}, s.take),
 	}
 }
 
-// read takes the symbols off a result.
-func (s *scan) read(i int, r *action.Result) error {
-	text, _, err := s.compiledText(s.modules[i:i+1], r)
-	if err == nil {
-		err = s.take(i, text)
+// readModule reads the result of one module.
+func (s *scanner[T]) readModule(i int, r *action.Result) (one scanned[T], err error) {
+	text, _, err := s.b.compiledText(s.modules[i:i+1], r)
+	if err != nil {
+		return one, err
 	}
-	return err
+	value, err := s.read(i, text)
+	return scanned[T]{i, value, r.Usage.Wall}, err
+}
+
+// take stores what was read.
+func (s *scanner[T]) take(list []scanned[T]) error {
+	for _, one := range list {
+		s.known[one.module], s.found[one.module] = true, one.value
+		s.b.took(s.b.timeOfLTO("cicc", "lto.nvvm", "lto.ptx"), one.wall)
+	}
+	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync"
+	"time"
 
 	"github.com/warpld/warpld/internal/action"
 	"github.com/warpld/warpld/internal/engine"
@@ -23,15 +23,12 @@ type sliced struct {
 	modules []engine.Module
 	plan    *slice.Plan
 
-	mu   sync.Mutex
 	open int                  // slices that libnvvm has not made yet
 	logs [][]*message.Message // what libnvvm said of each slice
 	said []*message.Message   // what else was said
 }
 
 func (s *sliced) hear(m *message.Message) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.said = append(s.said, m)
 }
 
@@ -53,11 +50,8 @@ func (s *sliced) all() (list []*message.Message) {
 // output.
 func (b *build) slices(ctx context.Context, w *workshop) error {
 	s := b.sliced
-	scanned := make([]*slice.Module, len(s.modules))
-	err := b.scan(ctx, w, s.modules, func(i int, text []byte) (err error) {
-		scanned[i], err = slice.Scan(s.modules[i].Origin, text)
-		return err
-	})
+	read := func(i int, text []byte) (*slice.Module, error) { return slice.Scan(s.modules[i].Origin, text) }
+	scanned, err := scan(ctx, b, w, s.modules, read)
 	if err != nil {
 		return err
 	}
@@ -102,12 +96,12 @@ func (b *build) engineOptions(vector []string) []string {
 	return p.EngineOptions()
 }
 
+// compiledText returns the PTX of a compile action that went well.
 func (b *build) compiledText(modules []engine.Module, r *action.Result) ([]byte, *engine.Outcome, error) {
 	outcome, err := engine.ParseResult(b.plan.Engine, modules, r)
 	if err != nil {
 		return nil, nil, err
 	}
-	b.took(b.timeOfLTO("cicc", "lto.nvvm", "lto.ptx"), r.Usage.Wall)
 	text, err := outcome.PTX.Read()
 	return text, outcome, err
 }
@@ -123,27 +117,34 @@ func (b *build) compileSlice(i int) {
 	b.graph.Add(&action.Step{
 		Weight: 2 * one.Size, // ptxas takes as long again
 		Make:   func() (*action.Action, error) { return b.compileAction(modules, one.Vector) },
-		Done: func(r *action.Result) error {
-			text, outcome, err := b.compiledText(modules, r)
-			if err != nil {
-				return err
+		Handle: action.Handle(func(r *action.Result) (c sliceCompilation, err error) {
+			var outcome *engine.Outcome
+			if c.text, outcome, err = b.compiledText(modules, r); err != nil {
+				return c, err
 			}
 			if outcome.Relocatable {
-				return one.LeftOpen()
+				return c, one.LeftOpen()
 			}
-			if text, err = one.Rewrite(text); err != nil {
-				return err
-			}
-			s.logs[i] = []*message.Message{outcome.Wrote, outcome.Log}
-			b.shards[1+i] = b.assembleSlice(text)
-			s.mu.Lock()
-			defer s.mu.Unlock()
+			c.text, err = one.Rewrite(c.text)
+			c.log, c.wall = []*message.Message{outcome.Wrote, outcome.Log}, r.Usage.Wall
+			return c, err
+		}, func(c sliceCompilation) error {
+			b.took(b.timeOfLTO("cicc", "lto.nvvm", "lto.ptx"), c.wall)
+			s.logs[i] = c.log
+			b.shards[1+i] = b.assembleSlice(c.text)
 			if s.open--; s.open == 0 {
 				b.merge()
 			}
 			return nil
-		},
+		}),
 	})
+}
+
+// A sliceCompilation is what libnvvm made of a slice.
+type sliceCompilation struct {
+	text []byte
+	log  []*message.Message
+	wall time.Duration
 }
 
 // assembleSlice adds the step that assembles PTX. What it is worth is clear by now:

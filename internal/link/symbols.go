@@ -42,14 +42,8 @@ func (l *linker) scanSymbols(ctx context.Context, w *workshop) {
 	}
 	b, err := l.newBuild()
 	if err == nil {
-		scanned := make([][]symbols.Symbol, len(l.plan.IR))
-		err = b.scan(ctx, w, l.modules(), func(i int, text []byte) (err error) {
-			scanned[i], err = symbolsOfPTX(text)
-			return err
-		})
-		if err == nil {
-			l.scanned = scanned
-		}
+		read := func(_ int, text []byte) ([]symbols.Symbol, error) { return symbolsOfPTX(text) }
+		l.scanned, err = scan(ctx, b, w, l.modules(), read)
 	}
 	if err != nil && ctx.Err() == nil {
 		l.log.Report(&message.Message{Severity: message.Info, ID: "symbols", Tool: "warpld", Notes: []string{message.Of(err)[0].Text},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/warpld/warpld/internal/action"
 	"github.com/warpld/warpld/internal/engine"
@@ -18,15 +19,14 @@ type thinLink struct {
 	programs engine.ThinTools
 	tools    engine.Tools
 	modules  []engine.Module // as they were, then as they are prepared
-	texts    []action.Content
+	compiled []thinModule
 	left     int // modules that are not compiled yet
 	// What follows is by the place of the module. Edits and summaries are nil where a
 	// module is as it must be, and assemblies where it has no code.
-	edits, summaries, backends []*action.Action
+	edits, summaries, backends []*action.Step
 	edited                     []action.Content
-	remarks                    [][]string
 	assemblies                 []*assembly
-	linking                    *action.Action
+	linking                    *action.Step
 	linked                     *action.Result // of linking
 	trap                       *assembly      // of what stands for pure virtual functions
 }
@@ -46,9 +46,9 @@ func (b *build) compileThin() error {
 		place.Name = name
 	}
 	n := len(t.modules)
-	t.texts, t.edited, t.left = make([]action.Content, n), make([]action.Content, n), n
-	t.edits, t.summaries, t.backends = make([]*action.Action, n), make([]*action.Action, n), make([]*action.Action, n)
-	t.remarks, t.assemblies = make([][]string, n), make([]*assembly, n)
+	t.compiled, t.edited, t.left = make([]thinModule, n), make([]action.Content, n), n
+	t.edits, t.summaries, t.backends = make([]*action.Step, n), make([]*action.Step, n), make([]*action.Step, n)
+	t.assemblies = make([]*assembly, n)
 	b.thin = t
 	var before []*action.Step
 	for i, piece := range b.plan.Bitcode {
@@ -69,36 +69,31 @@ func (t *thinLink) prepare(place int) []*action.Step {
 			if err != nil {
 				return nil, err
 			}
-			t.edits[place], err = engine.Prepare(t.tools, one[0], t.plan.LLVM, libdevice)
-			return t.edits[place], err
+			return engine.Prepare(t.tools, one[0], t.plan.LLVM, libdevice)
 		},
-		Done: func(r *action.Result) error {
-			_, answer, err := engine.ParseBitcodeResult(one, r)
-			if err == nil {
-				t.trace(answer)
-				one[0].Content = r.Outputs[engine.LinkedFile]
-				t.edited[place] = one[0].Content
-			}
-			return err
-		},
+		Handle: action.Handle(func(r *action.Result) (bitcodeResult, error) { return readBitcode(one, r) }, func(r bitcodeResult) error {
+			t.trace(r.answer)
+			one[0].Content, t.edited[place] = r.linked, r.linked
+			return nil
+		}),
 	})
 	summarized := t.graph.Add(&action.Step{
 		After: []*action.Step{edited},
-		Make: func() (*action.Action, error) {
-			t.summaries[place] = engine.Summarize(t.programs, t.tools, one[0])
-			return t.summaries[place], nil
-		},
-		Done: func(r *action.Result) error {
-			one[0].Content = engine.SummarizedModule(r)
-			return engine.CheckThinResult("opt", one, r)
-		},
+		Make:  func() (*action.Action, error) { return engine.Summarize(t.programs, t.tools, one[0]), nil },
+		Handle: action.Handle(func(r *action.Result) (action.Content, error) {
+			return engine.Summarized(r), engine.JudgeThin("opt", one, r)
+		}, func(c action.Content) error {
+			one[0].Content = c
+			return nil
+		}),
 	})
+	t.edits[place], t.summaries[place] = edited, summarized
 	return []*action.Step{edited, summarized}
 }
 
 // link adds the thin link.
 func (t *thinLink) link(before []*action.Step) {
-	t.graph.Add(&action.Step{
+	t.linking = t.graph.Add(&action.Step{
 		After: before,
 		Make: func() (*action.Action, error) {
 			var read []bitcode.Module
@@ -113,83 +108,83 @@ func (t *thinLink) link(before []*action.Step) {
 				}
 				read = append(read, f.Modules[0])
 			}
-			t.linking = engine.ThinLink(t.programs, t.tools, t.modules, t.plan.LLVM, t.plan.LLVM.Resolve(read))
-			return t.linking, nil
+			return engine.ThinLink(t.programs, t.tools, t.modules, t.plan.LLVM, t.plan.LLVM.Resolve(read)), nil
 		},
-		Done: func(r *action.Result) error {
-			if err := engine.CheckThinResult("the thin link", t.modules, r); err != nil {
-				return err
-			}
+		Handle: action.Handle(func(r *action.Result) (*action.Result, error) {
+			return r, engine.JudgeThin("the thin link", t.modules, r)
+		}, func(r *action.Result) error {
 			t.linked = r
 			for i := range t.modules {
 				t.backend(i, r)
 			}
 			return nil
-		},
+		}),
 	})
 }
 
 // backend adds the compilation of a module.
 func (t *thinLink) backend(place int, linked *action.Result) {
-	t.graph.Add(&action.Step{
-		Make: func() (a *action.Action, err error) {
-			t.backends[place], err = engine.Backend(t.programs, t.tools, t.modules, place, t.plan.LLVM, linked)
-			return t.backends[place], err
+	t.backends[place] = t.graph.Add(&action.Step{
+		Make: func() (*action.Action, error) {
+			return engine.Backend(t.programs, t.tools, t.modules, place, t.plan.LLVM, linked)
 		},
-		Done: func(r *action.Result) error {
-			if err := engine.CheckThinResult("clang", t.modules[place:place+1], r); err != nil {
-				return err
-			}
-			t.took(t.timeOfLTO("llvm", "llvm.bc", "llvm.ptx"), r.Usage.Wall)
-			text, err := r.Outputs[engine.PTXFile].Read()
-			if err != nil {
-				return err
-			}
-			t.texts[place] = action.Bytes(engine.RepairNames(text))
-			t.remarks[place] = engine.ThinRemarks(r)
-			t.mu.Lock()
-			t.left--
-			last := t.left == 0
-			t.mu.Unlock()
-			if last {
-				return t.assembleAll()
+		Handle: action.Handle(func(r *action.Result) (thinModule, error) {
+			return readThinModule(t.modules[place:place+1], r)
+		}, func(m thinModule) error {
+			t.took(t.timeOfLTO("llvm", "llvm.bc", "llvm.ptx"), m.wall)
+			t.compiled[place] = m
+			if t.left--; t.left == 0 {
+				t.assembleAll()
 			}
 			return nil
-		},
+		}),
 	})
+}
+
+// A thinModule is what the compilation of a module gave.
+type thinModule struct {
+	text    []byte
+	symbols []ptx.Declaration
+	remarks []string
+	wall    time.Duration
+}
+
+func readThinModule(module []engine.Module, r *action.Result) (m thinModule, err error) {
+	if err = engine.JudgeThin("clang", module, r); err != nil {
+		return m, err
+	}
+	text, err := r.Outputs[engine.PTXFile].Read()
+	if err != nil {
+		return m, err
+	}
+	text = engine.RepairNames(text)
+	return thinModule{text, slices.Collect(ptx.Declarations(text)), engine.ThinRemarks(r), r.Usage.Wall}, nil
 }
 
 // assembleAll adds the assemblies, in the order of the modules, and goes on to the merge.
 // A module of which nothing is needed has no code.
-func (t *thinLink) assembleAll() error {
+func (t *thinLink) assembleAll() {
 	pure := false
 	in := map[string]bool{}
-	for i, c := range t.texts {
-		text, err := c.Read()
-		if err != nil {
-			return err
-		}
-		symbols := 0
-		for d := range ptx.Declarations(text) {
-			symbols++
+	for i, m := range t.compiled {
+		for _, d := range m.symbols {
 			in[d.Name] = in[d.Name] || d.Defined()
 			pure = pure || d.Name == pureVirtual && !d.Defined()
 		}
-		if symbols > 0 {
-			t.assemblies[i] = t.assemble(&assembly{ptx: c, arguments: relocatable(t.bitcodeArguments(text))}, nil)
+		if len(m.symbols) > 0 {
+			t.assemblies[i] = t.assemble(&assembly{ptx: action.Bytes(m.text), arguments: relocatable(t.bitcodeArguments(m.text))}, nil)
 			t.optimized = append(t.optimized, t.assemblies[i])
 		}
 		if pure && !in[pureVirtual] {
 			in[pureVirtual] = true
-			t.trap = t.assemble(&assembly{ptx: action.Bytes(trapFor(text)), arguments: relocatable(t.plan.Assemble)}, nil)
+			t.trap = t.assemble(&assembly{ptx: action.Bytes(trapFor(m.text)), arguments: relocatable(t.plan.Assemble)}, nil)
 			t.optimized = append(t.optimized, t.trap)
 		}
+		t.build.remarks = append(t.build.remarks, m.remarks...)
 	}
-	t.build.remarks = slices.Concat(t.remarks...)
 	t.traceMissing(in)
-	t.decide(fmt.Sprintf("ThinLTO compiled %d modules, which are merged", len(t.texts)))
+	t.decide(fmt.Sprintf("ThinLTO compiled %d modules, which are merged", len(t.compiled)))
 	t.engineDone()
-	return nil
 }
 
 // traceMissing tells of the kernels and variables that are gone and which the host can't

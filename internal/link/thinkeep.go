@@ -13,34 +13,35 @@ import (
 func (t *thinLink) keepThin(k *keeper) {
 	for i := range t.modules {
 		name := filepath.Join(llvmFolder, engine.ModuleName(i))
-		if t.edits[i] != nil {
+		if t.cameTo(t.edits[i]) {
 			t.keepPrepared(k, i, name)
 		}
 		k.save(name, t.modules[i].Content)
 	}
-	if t.linking == nil {
+	if !t.cameTo(t.linking) {
 		return
 	}
-	for _, f := range t.linking.Inputs {
+	linking := t.linking.Action()
+	for _, f := range linking.Inputs {
 		if f.Name == engine.ResolutionsFile {
 			k.save(filepath.Join(llvmFolder, f.Name), f.Content)
 		}
 	}
-	k.action(llvmFolder, t.linking)
+	k.action(llvmFolder, linking)
 	if t.linked == nil {
 		return
 	}
-	for _, name := range t.linking.Outputs {
+	for _, name := range linking.Outputs {
 		k.save(filepath.Join(llvmFolder, name), t.linked.Outputs[name])
 	}
-	for i, a := range t.backends {
-		if a == nil {
+	for i, s := range t.backends {
+		if !t.cameTo(s) {
 			continue
 		}
 		folder := filepath.Join(llvmFolder, fmt.Sprintf("thin-%05d", i))
 		text := filepath.Join(folder, engine.PTXFile)
-		k.action(llvmFolder, a)
-		k.save(text, t.texts[i])
+		k.action(llvmFolder, s.Action())
+		k.save(text, action.Bytes(t.compiled[i].text))
 		k.stage(engine.Rename, "-o", text, filepath.Join(llvmFolder, engine.PTXFile))
 		if t.assemblies[i] != nil {
 			k.assembly(folder, t.assemblies[i])
@@ -56,17 +57,18 @@ func (t *thinLink) keepThin(k *keeper) {
 // keepPrepared keeps the steps that change a module and give it a summary.
 func (t *thinLink) keepPrepared(k *keeper, place int, module string) {
 	edit := filepath.Join(llvmFolder, fmt.Sprintf("edit-%05d", place))
-	k.inputs(edit, t.edits[place])
-	k.action(edit, t.edits[place])
-	if t.summaries[place] == nil {
+	k.inputs(edit, t.edits[place].Action())
+	k.action(edit, t.edits[place].Action())
+	if !t.cameTo(t.summaries[place]) {
 		return
 	}
+	summary := t.summaries[place].Action()
 	folder := filepath.Join(llvmFolder, fmt.Sprintf("summary-%05d", place))
 	name := filepath.Join(folder, engine.ModuleName(0))
 	k.save(name, t.edited[place])
 	k.command("cp", filepath.Join(edit, engine.LinkedFile), name)
-	k.action(folder, t.summaries[place])
-	k.command("cp", filepath.Join(folder, t.summaries[place].Outputs[0]), module)
+	k.action(folder, summary)
+	k.command("cp", filepath.Join(folder, summary.Outputs[0]), module)
 }
 
 // inputs keeps the files that an action begins with; of those that lie somewhere, a link.

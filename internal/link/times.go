@@ -30,8 +30,6 @@ func (l *linker) timeOfLTO(phase, from, to string) phaseTime {
 
 // took adds to a row; all runs of a tool for the optimized part share one.
 func (l *linker) took(row phaseTime, wall time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	at := slices.IndexFunc(l.times, func(t phaseTime) bool { return t.place == row.place && t.phase == row.phase })
 	if at < 0 {
 		at = len(l.times)

@@ -37,8 +37,6 @@ func (l *linker) explain() {
 // decide tells what an engine's answer makes of the link. With two engines both count.
 func (l *linker) decide(what string) {
 	l.say("%s", what)
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	if !slices.Contains(l.decided, what) {
 		l.decided = append(l.decided, what)
 	}

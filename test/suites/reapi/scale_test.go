@@ -69,12 +69,12 @@ func replay(t *testing.T, trace *scale.Trace) *action.Graph {
 		a.Inputs[0].Content = action.Bytes(input)
 		step := &action.Step{Weight: int(j.Work.Microseconds()),
 			Make: func() (*action.Action, error) { return a, nil },
-			Done: func(r *action.Result) error {
+			Handle: action.Check(func(r *action.Result) error {
 				if !r.OK() {
 					return fmt.Errorf("%s: %s", j.Label, r.Stderr)
 				}
 				return nil
-			}}
+			})}
 		for _, before := range j.After {
 			step.After = append(step.After, steps[before])
 		}
