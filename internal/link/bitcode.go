@@ -63,7 +63,7 @@ type optimization struct {
 }
 
 func readOptimization(modules []engine.Module, r *action.Result) (*optimization, error) {
-	outcome, answer, err := engine.JudgeBitcode(modules, r)
+	outcome, answer, err := engine.ParseBitcodeResult(modules, r)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ type bitcodeResult struct {
 }
 
 func readBitcode(modules []engine.Module, r *action.Result) (bitcodeResult, error) {
-	_, answer, err := engine.JudgeBitcode(modules, r)
+	_, answer, err := engine.ParseBitcodeResult(modules, r)
 	return bitcodeResult{answer, r.Outputs[engine.LinkedFile]}, err
 }
 

@@ -120,7 +120,7 @@ func (l *linker) symbolsByModule(ctx context.Context, w *workshop) [][]ptx.Decla
 				return engine.Compile(alone.Engine, tools, one, alone.EngineOptions())
 			},
 			Handle: action.Handle(func(r *action.Result) (list []ptx.Declaration, err error) {
-				outcome, err := engine.Judge(alone.Engine, one, r)
+				outcome, err := engine.ParseResult(alone.Engine, one, r)
 				if err != nil {
 					return nil, nil
 				}

@@ -182,7 +182,7 @@ type compilation struct {
 
 func (b *build) readCompilation(modules []engine.Module, r *action.Result) (*compilation, error) {
 	c := &compilation{result: r}
-	if c.Outcome, c.err = engine.Judge(b.plan.Engine, modules, r); c.err == nil && !b.emitsPTX() {
+	if c.Outcome, c.err = engine.ParseResult(b.plan.Engine, modules, r); c.err == nil && !b.emitsPTX() {
 		c.texts, c.err = shardsOf(c.Outcome)
 	}
 	return c, nil
@@ -289,7 +289,7 @@ type assembled struct {
 }
 
 func readAssembly(r *action.Result) (assembled, error) {
-	cubin, said, err := engine.JudgeAssembly(r)
+	cubin, said, err := engine.ParseAssemblyResult(r)
 	return assembled{cubin, said, r.Usage.Wall, err}, nil
 }
 

@@ -108,7 +108,7 @@ func (l *linker) distribute(ctx context.Context, w *workshop, d *engine.Distribu
 		graph.Add(&action.Step{
 			Make: func() (*action.Action, error) { return a, nil },
 			Handle: action.Handle(func(r *action.Result) ([]byte, error) {
-				if err := job.Judge(r); err != nil {
+				if err := job.CheckResult(r); err != nil {
 					return nil, err
 				}
 				for k, output := range job.Outputs {

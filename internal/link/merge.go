@@ -40,7 +40,7 @@ func (b *build) merge() {
 			return b.runBy(merge.Own(b.Self, b.release().Number(), record, b.mergerOptions()...)), err
 		},
 		Handle: action.Handle(func(r *action.Result) (m merging, _ error) {
-			m.outcome, m.err = merge.JudgeOwn(mergerView(b.parts), r)
+			m.outcome, m.err = merge.ParseOwnResult(mergerView(b.parts), r)
 			return m, nil
 		}, func(m merging) error {
 			err := m.err
@@ -83,7 +83,7 @@ func (b *build) mergeByVendor(after []*action.Step, prepare func(), refused erro
 			return b.runBy(merge.Vendor(nvlink)), err
 		},
 		Handle: action.Handle(func(r *action.Result) (*merge.Outcome, error) {
-			outcome, err := merge.Judge(mergerView(b.parts), r)
+			outcome, err := merge.ParseResult(mergerView(b.parts), r)
 			if err != nil {
 				merge.Explain(err, refused)
 			}

@@ -89,14 +89,14 @@ func (s *scanner[T]) compile(ctx context.Context, w *workshop, batch []int) *act
 	}
 	return &action.Step{
 		Make: func() (a *action.Action, err error) {
-			if a, err = engine.CompileApart(s.b.plan.Engine, s.b.tools, modules, s.b.engineOptions(s.vector)); err == nil {
+			if a, err = engine.CompileSeparately(s.b.plan.Engine, s.b.tools, modules, s.b.engineOptions(s.vector)); err == nil {
 				a.Label = "scan"
 			}
 			return a, err
 		},
 		Handle: action.Handle(func(r *action.Result) (list []scanned[T], err error) {
 			for place, i := range batch {
-				alone := engine.ResultApart(r, place)
+				alone := engine.SeparateResult(r, place)
 				one, err := s.readModule(i, alone)
 				if err != nil {
 					return nil, err

@@ -81,7 +81,7 @@ func (t *thinLink) prepare(place int) []*action.Step {
 		After: []*action.Step{edited},
 		Make:  func() (*action.Action, error) { return engine.Summarize(t.programs, t.tools, one[0]), nil },
 		Handle: action.Handle(func(r *action.Result) (action.Content, error) {
-			return engine.Summarized(r), engine.JudgeThin("opt", one, r)
+			return engine.SummarizedModule(r), engine.CheckThinResult("opt", one, r)
 		}, func(c action.Content) error {
 			one[0].Content = c
 			return nil
@@ -111,7 +111,7 @@ func (t *thinLink) link(before []*action.Step) {
 			return engine.ThinLink(t.programs, t.tools, t.modules, t.plan.LLVM, t.plan.LLVM.Resolve(read)), nil
 		},
 		Handle: action.Handle(func(r *action.Result) (*action.Result, error) {
-			return r, engine.JudgeThin("the thin link", t.modules, r)
+			return r, engine.CheckThinResult("the thin link", t.modules, r)
 		}, func(r *action.Result) error {
 			t.linked = r
 			for i := range t.modules {
@@ -150,7 +150,7 @@ type thinModule struct {
 }
 
 func readThinModule(module []engine.Module, r *action.Result) (m thinModule, err error) {
-	if err = engine.JudgeThin("clang", module, r); err != nil {
+	if err = engine.CheckThinResult("clang", module, r); err != nil {
 		return m, err
 	}
 	text, err := r.Outputs[engine.PTXFile].Read()
