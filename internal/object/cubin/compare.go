@@ -127,17 +127,11 @@ func (c *comparison) sections(exact bool) {
 		c.header(s, others[0])
 		// Of uninitialized memory nvlink writes what lay behind the section in its
 		// input into relocatable files.
-		if exact || s.Type != uninitializedShared && s.Type != uninitializedGlobal {
+		if exact || (s.Type != SHT_CUDA_SHARED && s.Type != SHT_CUDA_GLOBAL) {
 			c.contents(s, others[0])
 		}
 	}
 }
-
-// Types of sections for memory without contents in relocatable files.
-const (
-	uninitializedGlobal = 0x70000007
-	uninitializedShared = 0x7000000a
-)
 
 func (c *comparison) header(s, t *elf64.Section) {
 	fields := []struct {

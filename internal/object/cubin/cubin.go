@@ -107,10 +107,9 @@ func (f *File) readArch() error {
 	return nil
 }
 
-// compatSpecific reports whether .nv.compat says that the code is for one
-// architecture only: attribute 9 is 1. A table that is cut off says nothing of it.
-func (f *File) compatSpecific() (specific bool, _ error) {
-	const attribute = 9
+// compatSpecific reports whether .nv.compat marks the code as being for one architecture
+// only. In a table that is cut off the rows up to there count.
+func (f *File) compatSpecific() (bool, error) {
 	s := f.Section(compat)
 	if s == nil {
 		return false, nil
@@ -119,12 +118,15 @@ func (f *File) compatSpecific() (specific bool, _ error) {
 	if err != nil {
 		return false, err
 	}
-	eachAttribute(b, func(id byte, value uint16, data []byte) bool {
-		found := id == attribute && data == nil
-		specific = found && value != 0
-		return !found
-	})
-	return specific, nil
+	for row, err := range Rows(b) {
+		if err != nil {
+			break
+		}
+		if row.Format != EIFMT_SVAL && CompatAttribute(row.Attribute) == EICOMPAT_ATTR_CUDA_ACCELERATOR_TARGET {
+			return row.Value != 0, nil
+		}
+	}
+	return false, nil
 }
 
 // readInfo reads the version of the toolkit from .note.nv.cuinfo: u16 version
@@ -152,15 +154,14 @@ func (f *File) Symbols() (*elf64.SymbolTable, error) {
 
 // IsKernel reports whether a symbol is a kernel that the file defines.
 func IsKernel(y elf64.Symbol) bool {
-	const entry = 0x10
-	return y.Type == elf64.Function && y.Section != elf64.Undefined && y.Other&entry != 0
+	return y.Type == elf64.Function && y.Section != elf64.Undefined && y.Other&STO_CUDA_ENTRY != 0
 }
 
 // IsVariable reports whether a symbol is a variable that the file defines. Shared memory
 // and the parameters of kernels, which have symbols too, are parts of kernels.
 func (f *File) IsVariable(y elf64.Symbol) bool {
-	const unlinked elf64.SymbolType = 13 // as objects are called in code that can be linked
-	if y.Section == elf64.Undefined || uint64(y.Section) >= uint64(len(f.Sections)) || y.Type != elf64.Object && y.Type != unlinked {
+	isObject := y.Type == elf64.Object || y.Type == STT_CUDA_OBJECT
+	if !isObject || y.Section == elf64.Undefined || uint64(y.Section) >= uint64(len(f.Sections)) {
 		return false
 	}
 	section := f.Sections[y.Section].Name

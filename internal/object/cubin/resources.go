@@ -2,7 +2,6 @@ package cubin
 
 import (
 	"encoding/binary"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -103,32 +102,23 @@ func (r *Resources) add(bank int, size uint64) {
 	r.Constant[at].Bytes += size
 }
 
-// Attributes of kernels.
-const (
-	frameAttribute     = 0x11 // symbol, bytes
-	stackAttribute     = 0x12 // symbol, bytes
-	registersAttribute = 0x2f // symbol, number
-	barriersAttribute  = 0x4c // the number is the value of the row
-	notesAttribute     = 0x55 // of each of some instructions, what it is for and its place
-)
-
 // readUsage reads the attributes of all functions that are in one table.
 func (f *File) readUsage(s *elf64.Section, bySymbol map[uint32]int, list []Resources) error {
-	return f.attributes(s, func(id byte, _ uint16, data []byte) {
-		if len(data) < 8 {
+	return f.attributes(s, func(row Row) {
+		if len(row.Data) < 8 {
 			return
 		}
-		at, ok := bySymbol[binary.LittleEndian.Uint32(data)]
+		at, ok := bySymbol[binary.LittleEndian.Uint32(row.Data)]
 		if !ok {
 			return
 		}
-		value := int(binary.LittleEndian.Uint32(data[4:]))
-		switch r := &list[at]; id {
-		case registersAttribute:
+		value := int(binary.LittleEndian.Uint32(row.Data[4:]))
+		switch r := &list[at]; row.Attribute {
+		case EIATTR_REGCOUNT:
 			r.Registers = value
-		case frameAttribute:
+		case EIATTR_FRAME_SIZE:
 			r.Frame = value
-		case stackAttribute:
+		case EIATTR_MIN_STACK_SIZE:
 			r.Stack = value
 		}
 	})
@@ -136,18 +126,18 @@ func (f *File) readUsage(s *elf64.Section, bySymbol map[uint32]int, list []Resou
 
 // readKernel reads the attributes of one kernel.
 func (f *File) readKernel(s *elf64.Section, r *Resources) error {
-	return f.attributes(s, func(id byte, value uint16, data []byte) {
-		switch id {
-		case barriersAttribute:
-			r.Barriers = int(value & 0xff)
-		case notesAttribute:
-			r.Spills += spills(data)
+	return f.attributes(s, func(row Row) {
+		switch row.Attribute {
+		case EIATTR_NUM_BARRIERS:
+			r.Barriers = int(row.Value & 0xff)
+		case EIATTR_ANNOTATIONS:
+			r.Spills += spills(row.Data)
 		}
 	})
 }
 
-// spills counts the instructions that are noted to spill or refill. Notes of other kinds
-// may have another size, so that what follows them is not known.
+// spills counts the instructions that are annotated to spill or refill. Annotations of
+// other kinds may have another size, so that what follows them is not known.
 func spills(notes []byte) (n int) {
 	const size, spillRefill = 8, 1
 	for ; len(notes) >= size && binary.LittleEndian.Uint32(notes) == spillRefill; notes = notes[size:] {
@@ -156,38 +146,19 @@ func spills(notes []byte) (n int) {
 	return n
 }
 
-// attributes calls do with each row of a section.
-func (f *File) attributes(s *elf64.Section, do func(id byte, value uint16, data []byte)) error {
+// attributes calls do with each row of a section. Bytes after the last whole row are
+// ignored.
+func (f *File) attributes(s *elf64.Section, do func(Row)) error {
 	b, err := f.Data(s, maxInfo)
 	if err != nil {
 		return err
 	}
-	err = eachAttribute(b, func(id byte, value uint16, data []byte) bool {
-		do(id, value, data)
-		return true
-	})
-	if err != nil {
-		return &elf64.Error{Part: "section " + s.Name, Err: err}
-	}
-	return nil
-}
-
-// eachAttribute calls do with each row of a table, until it says no: form u8,
-// attribute u8, value u16, and after form 4 as many bytes as the value says. Rows of
-// other forms have no bytes.
-func eachAttribute(b []byte, do func(id byte, value uint16, data []byte) bool) error {
-	const sized = 4
-	for len(b) >= 4 {
-		form, id, value := b[0], b[1], binary.LittleEndian.Uint16(b[2:])
-		var data []byte
-		if b = b[4:]; form == sized {
-			if int(value) > len(b) {
-				return fmt.Errorf("%w: attribute %#x of %d bytes with %d left", elf64.ErrFormat, id, value, len(b))
-			}
-			data, b = b[:value], b[value:]
-		}
-		if !do(id, value, data) {
-			return nil
+	for row, err := range Rows(b) {
+		switch {
+		case err == nil:
+			do(row)
+		case !err.Head:
+			return &elf64.Error{Part: "section " + s.Name, Err: err}
 		}
 	}
 	return nil

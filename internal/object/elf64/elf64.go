@@ -62,18 +62,35 @@ const (
 // A SectionType is sh_type.
 type SectionType uint32
 
-// The types that this reader treats specially.
+// The types that occur, without those of a machine.
 const (
+	Null        SectionType = 0
+	ProgBits    SectionType = 1
 	Symtab      SectionType = 2
+	Strtab      SectionType = 3
+	Rela        SectionType = 4
+	Note        SectionType = 7
 	NoBits      SectionType = 8
+	Rel         SectionType = 9
 	SymtabShndx SectionType = 18
+)
+
+// Flags of sections: sh_flags.
+const (
+	Write    = 0x1
+	Alloc    = 0x2
+	Exec     = 0x4
+	InfoLink = 0x40 // sh_info is the index of a section
 )
 
 // Sizes of the fixed structures.
 const (
 	HeaderSize  = 64
-	sectionSize = 64
-	symbolSize  = 24
+	SectionSize = 64
+	SegmentSize = 56
+	SymbolSize  = 24
+	RelSize     = 16
+	RelaSize    = 24
 )
 
 // Limits on what is read to open a file. Both are far above what compilers
@@ -188,7 +205,7 @@ func (f *File) extend() error {
 	if f.sectionCount != 0 && f.nameSection != extendedIndex {
 		return nil
 	}
-	var b [sectionSize]byte
+	var b [SectionSize]byte
 	if err := f.readAt(b[:], f.sectionOffset); err != nil {
 		return wrong("section table", err, "")
 	}
@@ -207,13 +224,13 @@ func (f *File) extend() error {
 
 func (f *File) readSections() error {
 	const part = "section table"
-	if f.sectionSize != sectionSize {
+	if f.sectionSize != SectionSize {
 		return wrong(part, ErrFormat, "entries of %d bytes", f.sectionSize)
 	}
 	if err := f.extend(); err != nil {
 		return err
 	}
-	length := uint64(f.sectionCount) * sectionSize
+	length := uint64(f.sectionCount) * SectionSize
 	if !f.holds(f.sectionOffset, length) {
 		return wrong(part, ErrTruncated, "%d bytes at %#x of %d", length, f.sectionOffset, f.size)
 	}
@@ -223,7 +240,7 @@ func (f *File) readSections() error {
 	}
 	f.Sections = make([]Section, f.sectionCount)
 	for i := range f.Sections {
-		f.Sections[i] = parseSection(table[i*sectionSize:])
+		f.Sections[i] = parseSection(table[i*SectionSize:])
 		f.Sections[i].Index = i
 	}
 	return nil

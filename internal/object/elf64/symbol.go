@@ -57,7 +57,7 @@ func (f *File) Symbols(s *Section, limit int64) (*SymbolTable, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.EntSize != symbolSize || len(rows)%symbolSize != 0 {
+	if s.EntSize != SymbolSize || len(rows)%SymbolSize != 0 {
 		return nil, wrong(s.describe(), ErrFormat, "%d bytes in rows of %d", len(rows), s.EntSize)
 	}
 	if uint64(s.Link) >= uint64(len(f.Sections)) {
@@ -98,9 +98,9 @@ func (f *File) extendSymbols(t *SymbolTable, s *Section, limit int64) (err error
 }
 
 // Len is the number of symbols, with the null symbol.
-func (t *SymbolTable) Len() int { return len(t.rows) / symbolSize }
+func (t *SymbolTable) Len() int { return len(t.rows) / SymbolSize }
 
-func (t *SymbolTable) row(i int) []byte { return t.rows[i*symbolSize : (i+1)*symbolSize] }
+func (t *SymbolTable) row(i int) []byte { return t.rows[i*SymbolSize : (i+1)*SymbolSize] }
 
 // At gives the symbol of an index.
 func (t *SymbolTable) At(i int) Symbol {

@@ -94,7 +94,7 @@ func namesOfEntries(e *elf64.File, s *elf64.Section) (map[uint64]string, error) 
 	names := map[uint64]string{}
 	for i := range e.Sections {
 		r := &e.Sections[i]
-		if r.Type != relocationsWithAddends || r.Info != uint32(s.Index) || uint64(r.Link) >= uint64(len(e.Sections)) {
+		if r.Type != elf64.Rela || r.Info != uint32(s.Index) || uint64(r.Link) >= uint64(len(e.Sections)) {
 			continue
 		}
 		rows, err := e.Data(r, maxEntries)

@@ -42,7 +42,7 @@ func ReadRegistered(r io.ReaderAt, size int64) (*Registered, error) {
 	unread := uint64(size)
 	for i := range e.Sections {
 		s := &e.Sections[i]
-		if s.Type != relocationsWithAddends || uint64(s.Info) >= uint64(len(e.Sections)) || uint64(s.Link) >= uint64(len(e.Sections)) ||
+		if s.Type != elf64.Rela || uint64(s.Info) >= uint64(len(e.Sections)) || uint64(s.Link) >= uint64(len(e.Sections)) ||
 			e.Sections[s.Info].Flags&flagExecute == 0 {
 			continue
 		}
@@ -115,8 +115,6 @@ func isText(e *elf64.File, section uint32) bool {
 	s := &e.Sections[section]
 	return s.Type == typeProgbits && s.Flags&(flagWrite|flagExecute) == 0
 }
-
-const relocationsWithAddends elf64.SectionType = 4
 
 type relocation struct {
 	place        uint64
