@@ -1,3 +1,4 @@
+// Functions with dynamic and with static shared memory, called by kernels with and without any.
 extern __shared__ int dyn[];
 __device__ __noinline__ int df(int x) { dyn[x] = x; __syncthreads(); return dyn[x + 1]; }
 __device__ __noinline__ int dg(int x) { dyn[x] = x + 1; __syncthreads(); return dyn[x + 2]; }

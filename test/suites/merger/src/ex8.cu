@@ -1,3 +1,4 @@
+// Dynamic shared memory of two types behind static memory of several sizes.
 extern __shared__ int dyn8[];
 extern __shared__ double dynb8[];
 #define STATIC(n) __shared__ int t[n]; t[p[1]] = p[2]; __syncthreads(); p[4] = t[p[3]];

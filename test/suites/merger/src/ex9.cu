@@ -1,3 +1,4 @@
+// Chains of kernels that have functions with dynamic shared memory in common.
 extern __shared__ int dyn9[];
 #define DYNAMIC(name, n) __device__ __noinline__ int name(int x) { dyn9[x] = x; __syncthreads(); return dyn9[x + n]; }
 DYNAMIC(c1, 1) DYNAMIC(c2, 2) DYNAMIC(c3, 3) DYNAMIC(c4, 4) DYNAMIC(d1, 5) DYNAMIC(d2, 6) DYNAMIC(d3, 7)

@@ -1,3 +1,4 @@
+// Functions whose shared memory fits one by one but not together.
 #define MEMORY(n, size) __device__ __noinline__ int n(int x) { __shared__ int v[size]; v[x] = x; __syncthreads(); return v[x + 1]; }
 extern "C" {
 MEMORY(large1, 11000)

@@ -1,3 +1,4 @@
+// Shared memory at the limit of what a block can have on newer targets, and beyond.
 #define MEMORY(n, size) __device__ __noinline__ int n(int x) { __shared__ int v[size]; v[x] = x; __syncthreads(); return v[x + 1]; }
 extern "C" {
 MEMORY(large2, 29000)

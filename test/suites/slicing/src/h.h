@@ -1,3 +1,4 @@
+// What a.cu and b.cu have in common: virtual functions, static variables in functions, templates with shared memory.
 #pragma once
 #include <cstdio>
 

@@ -1,3 +1,4 @@
+// Half of the library: a function, a variable that the other half changes, and a kernel that nobody launches.
 #include "shapes.h"
 static __constant__ float faces = 2;
 __device__ int measured;

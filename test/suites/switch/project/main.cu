@@ -1,3 +1,4 @@
+// The executable: its kernel calls the library's functions.
 #include "shapes.h"
 #include <cstdio>
 namespace {

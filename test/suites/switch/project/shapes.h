@@ -1,3 +1,4 @@
+// What the library offers.
 #pragma once
 struct Box {
   float width, height, depth;
