@@ -19,7 +19,8 @@ func (t Toolkit) Clang(compiler, dir, source, output string, flags ...string) (s
 		}
 	}
 	path := filepath.Join(dir, output)
-	args := append([]string{"-x", "cuda", "--cuda-path=" + t.Root, "-isystem", dir, "-fgpu-rdc", "-O2", "-w", "-Wno-unknown-cuda-version",
+	args := append([]string{"-x", "cuda", "--cuda-path=" + t.Root, "-isystem", dir, "-fgpu-rdc", "-O2", "-w",
+		"-Wno-unknown-cuda-version",
 		"-c", source, "-o", path}, flags...)
 	if !strings.Contains(strings.Join(flags, " "), "--cuda-gpu-arch") {
 		args = append(args, "--cuda-gpu-arch=sm_90")

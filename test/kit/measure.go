@@ -26,7 +26,8 @@ func Medians(used []Usage) Usage {
 		slices.Sort(list)
 		return list[len(list)/2]
 	}
-	return Usage{Wall: median(func(u Usage) float64 { return u.Wall }), CPU: median(func(u Usage) float64 { return u.CPU }),
+	return Usage{Wall: median(func(u Usage) float64 { return u.Wall }),
+		CPU:    median(func(u Usage) float64 { return u.CPU }),
 		Memory: median(func(u Usage) float64 { return u.Memory })}
 }
 
@@ -50,7 +51,8 @@ func Measure(cmd *exec.Cmd) (Usage, error) {
 	state := cmd.ProcessState
 	u.CPU = (state.UserTime() + state.SystemTime()).Seconds()
 	// A process may be gone before anybody looks; its own peak is known all the same.
-	u.Memory = max(float64(pages*int64(os.Getpagesize())), float64(state.SysUsage().(*syscall.Rusage).Maxrss<<10)) / (1 << 20)
+	own := state.SysUsage().(*syscall.Rusage).Maxrss << 10
+	u.Memory = float64(max(pages*int64(os.Getpagesize()), own)) / (1 << 20)
 	return u, nil
 }
 

@@ -28,7 +28,8 @@ func Generate(dir string, options ...string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if out, err := exec.Command(filepath.Join(root, "test", "programs", "gencorpus"), append([]string{dir}, options...)...).CombinedOutput(); err != nil {
+	if out, err := exec.Command(filepath.Join(root, "test", "programs", "gencorpus"),
+		append([]string{dir}, options...)...).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("gencorpus: %w\n%s", err, out)
 	}
 	return filepath.Glob(filepath.Join(dir, "*.cu"))
@@ -52,7 +53,8 @@ func Amplifying(dir string) ([]string, error) {
 		fmt.Fprintf(&kernels, "__global__ void k%d(float *p) { *p = %d%s; }\n", k, k, calls.String())
 	}
 	files := []string{filepath.Join(dir, "kernels.cu"), filepath.Join(dir, "lib.cu")}
-	return files, errors.Join(os.WriteFile(files[0], []byte(kernels.String()), 0o644), os.WriteFile(files[1], []byte(lib.String()), 0o644))
+	return files, errors.Join(os.WriteFile(files[0], []byte(kernels.String()), 0o644),
+		os.WriteFile(files[1], []byte(lib.String()), 0o644))
 }
 
 // Thrust copies the program of test/programs/thrust into dir and gives its sources.
@@ -61,7 +63,8 @@ func Thrust(dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join(root, "test", "programs", "thrust"))); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join(root, "test", "programs", "thrust"))); err != nil &&
+		!errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
 	return filepath.Glob(filepath.Join(dir, "*.cu"))

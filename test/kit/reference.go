@@ -46,7 +46,8 @@ func (t Toolkit) keptAt(job Job) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	registers := slices.ContainsFunc(job.Args, func(a string) bool { return strings.Contains(a, "-register-link-binaries") })
+	registers := slices.ContainsFunc(job.Args,
+		func(a string) bool { return strings.Contains(a, "-register-link-binaries") })
 	for _, e := range entries {
 		data, err := os.ReadFile(filepath.Join(job.Dir, e.Name()))
 		if err != nil {

@@ -45,7 +45,7 @@ func CheckTrace(text []byte, r *record.Record) (wrong []string) {
 			complain("event %d lacks a name, a time or a track", i)
 			continue
 		case e.Phase == "M":
-			if e.Args["name"] == nil || e.Length != nil || *e.Name != "process_name" && *e.Name != "thread_name" {
+			if e.Args["name"] == nil || e.Length != nil || (*e.Name != "process_name" && *e.Name != "thread_name") {
 				complain("event %d names nothing: %+v", i, e)
 			}
 			named[*e.Track] = named[*e.Track] || *e.Name == "thread_name"
@@ -97,7 +97,8 @@ func checkNesting(track int, events []traceEvent, complain func(string, ...any))
 		open = slices.DeleteFunc(open, func(end int64) bool { return end <= start })
 		for _, outer := range open {
 			if end > outer {
-				complain("%s on track %d ends at %d, behind the slice that it began in, which ends at %d", *e.Name, track, end, outer)
+				complain("%s on track %d ends at %d, behind the slice that it began in, which ends at %d", *e.Name, track, end,
+					outer)
 			}
 		}
 		open = append(open, end)

@@ -27,14 +27,17 @@ const (
 
 func (b *bench) ways() []way {
 	wrapper := func(options ...string) []string {
-		return append([]string{"clang-nvlink-wrapper-22", "-arch", target, "--cuda-path=" + b.toolkit.Root, "--plugin-opt=O3", "--plugin-opt=-mattr=+ptx88"}, options...)
+		return append([]string{"clang-nvlink-wrapper-22", "-arch", target, "--cuda-path=" + b.toolkit.Root,
+			"--plugin-opt=O3", "--plugin-opt=-mattr=+ptx88"}, options...)
 	}
 	own := func(options ...string) []string {
-		return append([]string{b.warpld, "-dlto", "-arch=" + target, "--warpld-cuda=" + b.toolkit.Root, "--warpld-cache=off"}, options...)
+		return append([]string{b.warpld, "-dlto", "-arch=" + target, "--warpld-cuda=" + b.toolkit.Root,
+			"--warpld-cache=off"}, options...)
 	}
 	runtime := []string{"-L" + b.toolkit.Lib(), "-lcudadevrt"} // as nvcc has it
 	return []way{
-		{byNvlink, "o", append([]string{b.toolkit.Tool("nvlink"), "-dlto", "-arch=" + target, "-nvvmpath=" + b.toolkit.NVVM()}, runtime...)},
+		{byNvlink, "o", append([]string{b.toolkit.Tool("nvlink"), "-dlto", "-arch=" + target, "-nvvmpath=" +
+			b.toolkit.NVVM()}, runtime...)},
 		{ofNvcc, "o", own(runtime...)},
 		{byWarpld, "full.bc", own()},
 		{later, "later.bc", own()},

@@ -54,7 +54,8 @@ const unified = "unified.bc"
 // preciseRoots makes clang's square roots those of nvcc.
 const preciseRoots = "-mllvm=-nvvm-reflect-add=__CUDA_PREC_SQRT=1"
 
-var kinds = []string{"loops", "reduce", "tiles", "shapes", "bodies", "counts", "stencil", "words", "newton", "table", "chains"}
+var kinds = []string{"loops", "reduce", "tiles", "shapes", "bodies", "counts", "stencil", "words", "newton",
+	"table", "chains"}
 
 // generated is the program of many modules.
 func generated(modules int) []unit {
@@ -83,7 +84,8 @@ func (b *bench) compile(name string, units []unit, but string) (*program, error)
 		}
 		group.Go(func() error {
 			number := strings.TrimPrefix(target, "sm_")
-			args := append([]string{"-dc", "-w", "-gencode", "arch=compute_" + number + ",code=lto_" + number, u.source}, u.flags...)
+			args := append([]string{"-dc", "-w", "-gencode", "arch=compute_" + number + ",code=lto_" + number, u.source},
+				u.flags...)
 			return produce(stem+".o", func(part string) error {
 				_, err := timed("", b.toolkit.Tool("nvcc"), append(args, "-o", part)...)
 				return err

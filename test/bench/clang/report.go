@@ -76,7 +76,8 @@ func (b *bench) programs(modules int) ([]*program, error) {
 		{"Example with virtual functions", example("a", "b", "c"), ""},
 		{"Example with local functions of one name", example("local_p", "local_q"), ""},
 		{"Example with shared memory, aliases and weak functions", example("shared_p", "shared_q"), ""},
-		{fmt.Sprintf("Program of %d modules", modules), generated(modules), unified}, // the examples show what becomes of that form
+		// the examples show what becomes of that form
+		{fmt.Sprintf("Program of %d modules", modules), generated(modules), unified},
 	} {
 		compiled, err := b.compile(p.name, p.units, p.but)
 		if err != nil {
@@ -90,7 +91,8 @@ func (b *bench) programs(modules int) ([]*program, error) {
 // table is what each way made of a program.
 func table(all []*linked) string {
 	var b strings.Builder
-	fmt.Fprintln(&b, "| linker | time, CPU time | kernels | instructions | registers | local memory |\n|---|---|---|---|---|---|")
+	fmt.Fprintln(&b, "| linker | time, CPU time | kernels | instructions | registers | local memory "+
+		"|\n|---|---|---|---|---|---|")
 	for _, l := range all {
 		if l.err != nil {
 			fmt.Fprintf(&b, "| %s | does not link: %s | | | | |\n", l.way, complaint(l.err))
@@ -138,14 +140,16 @@ func compare(program string, all []*linked) []comparison {
 
 // misses are kernels with more than a twentieth more instructions than nvcc's, and why.
 var misses = map[string]string{
-	"kq": "clang unrolls the loop of the function that it calls when it compiles it, nvcc does not; what is unrolled stays so",
+	"kq": "clang unrolls the loop of the function that it calls when it compiles it, nvcc does not; what is " +
+		"unrolled stays so",
 }
 
 // kernelTable is the comparison with nvcc. Kernels of the generated program are one row for
 // each source, with the one that does worst.
 func kernelTable(list []comparison) string {
 	var b strings.Builder
-	fmt.Fprint(&b, "\n## Kernels against nvcc -dlto\n\nFull LTO; instructions / registers / instructions that touch local memory. Of the generated program's kernels the one of each source that compares worst.\n\n"+
+	fmt.Fprint(&b, "\n## Kernels against nvcc -dlto\n\nFull LTO; instructions / registers / instructions that "+
+		"touch local memory. Of the generated program's kernels the one of each source that compares worst.\n\n"+
 		"| kernel | nvcc | clang and warpld | ratio | with -nogpulib | ratio |\n|---|---|---|---|---|---|\n")
 	worst := map[string]map[string]comparison{}
 	var order []string
@@ -165,7 +169,8 @@ func kernelTable(list []comparison) string {
 	say := func(u usage) string { return fmt.Sprintf("%d / %d / %d", u.instructions, u.registers, u.spills) }
 	for _, name := range order {
 		at, without := worst[name][byWarpld], worst[name][later]
-		fmt.Fprintf(&b, "| %s | %s | %s | %.3f | %s | %.3f |\n", name, say(at.nvcc), say(at.ours), at.ratio(), say(without.ours), without.ratio())
+		fmt.Fprintf(&b, "| %s | %s | %s | %.3f | %s | %.3f |\n", name, say(at.nvcc), say(at.ours), at.ratio(),
+			say(without.ours), without.ratio())
 	}
 	for _, name := range slices.Sorted(maps.Keys(misses)) {
 		fmt.Fprintf(&b, "\n%s: %s.\n", name, misses[name])
@@ -197,7 +202,8 @@ func (b *bench) limits() error {
 	for _, c := range b.found.kernels {
 		const most = 1.05
 		if all = append(all, c.ratio()); c.ratio() > most && misses[c.kernel] == "" {
-			errs = append(errs, fmt.Errorf("%s, %s: %d instructions, nvcc has %d", c.way, c.kernel, c.ours.instructions, c.nvcc.instructions))
+			errs = append(errs, fmt.Errorf("%s, %s: %d instructions, nvcc has %d", c.way, c.kernel, c.ours.instructions,
+				c.nvcc.instructions))
 		}
 	}
 	if m := median(all); m > 1 {

@@ -15,7 +15,8 @@ import (
 // stages times the steps of a link one by one: LLVM's own programs, and warpld's actions.
 func (b *bench) stages(p *program) (string, error) {
 	var rows strings.Builder
-	fmt.Fprintf(&rows, "\n## Steps\n\nOf the program of %d modules. LLVM's programs are run by themselves; the times of warpld's steps are wall times, added up.\n\n| step | time, CPU time |\n|---|---|\n", len(p.stems))
+	fmt.Fprintf(&rows, "\n## Steps\n\nOf the program of %d modules. LLVM's programs are run by themselves; the "+
+		"times of warpld's steps are wall times, added up.\n\n| step | time, CPU time |\n|---|---|\n", len(p.stems))
 	for _, part := range []func(*program, *strings.Builder) error{b.toolStages, b.thinStages, b.ownStages} {
 		if err := part(p, &rows); err != nil {
 			return "", err
@@ -54,7 +55,8 @@ func (b *bench) toolStages(p *program, rows *strings.Builder) error {
 		args []string
 	}{
 		{"llvm-link", append([]string{"llvm-link-22", "-o", "all.bc"}, p.files("full.bc")...)},
-		{"opt, lto&lt;O3&gt;", []string{"opt-22", "-mcpu=" + target, "-passes=nvvm-reflect,internalize,globaldce,lto<O3>", "-internalize-public-api-file=keep.txt",
+		{"opt, lto&lt;O3&gt;", []string{"opt-22", "-mcpu=" + target, "-passes=nvvm-reflect,internalize,globaldce,lto<O3>",
+			"-internalize-public-api-file=keep.txt",
 			"-unroll-runtime=false", "all.bc", "-o", "optimized.bc"}},
 		{"llc", []string{"llc-22", "-O3", "-mcpu=" + target, "-mattr=+ptx88", "optimized.bc", "-o", "all.ptx"}},
 		{"ptxas of its text", []string{b.toolkit.Tool("ptxas"), "-arch=" + target, "all.ptx", "-o", "all.cubin"}},
@@ -72,7 +74,8 @@ func (b *bench) thinStages(p *program, rows *strings.Builder) error {
 	if err := os.Mkdir(keep, 0o777); err != nil {
 		return err
 	}
-	args := append([]string{"-dlto", "-arch=" + target, "--warpld-cuda=" + b.toolkit.Root, "--warpld-cache=off", "--warpld-lto=thin", "--warpld-keep", "--warpld-temp-dir=" + keep,
+	args := append([]string{"-dlto", "-arch=" + target, "--warpld-cuda=" + b.toolkit.Root, "--warpld-cache=off",
+		"--warpld-lto=thin", "--warpld-keep", "--warpld-temp-dir=" + keep,
 		"-o", filepath.Join(b.dir, "out.cubin")}, p.files("thin.bc")...)
 	if _, err := timed("", b.warpld, args...); err != nil {
 		return err
@@ -81,11 +84,14 @@ func (b *bench) thinStages(p *program, rows *strings.Builder) error {
 	if err != nil || len(found) != 1 {
 		return fmt.Errorf("working directories of the thin link: %q, %v", found, err)
 	}
-	lto := []string{"run", "-filetype=asm", "-mcpu=" + target, "-mattr=+ptx88", "-O3", "-whole-program-visibility", "-o", "whole", "@resolutions"}
-	if err := b.step(rows, "llvm-lto2, ThinLTO in one process with 2 threads", found[0], "llvm-lto2-22", append(lto, "-thinlto-threads=2")...); err != nil {
+	lto := []string{"run", "-filetype=asm", "-mcpu=" + target, "-mattr=+ptx88", "-O3", "-whole-program-visibility",
+		"-o", "whole", "@resolutions"}
+	if err := b.step(rows, "llvm-lto2, ThinLTO in one process with 2 threads", found[0], "llvm-lto2-22",
+		append(lto, "-thinlto-threads=2")...); err != nil {
 		return err
 	}
-	return b.step(rows, "llvm-lto2, the thin link only", found[0], "llvm-lto2-22", append(lto, "-thinlto-distributed-indexes")...)
+	return b.step(rows, "llvm-lto2, the thin link only", found[0], "llvm-lto2-22",
+		append(lto, "-thinlto-distributed-indexes")...)
 }
 
 var timeLine = regexp.MustCompile(`(?m)^.* , (llvm|ptxas|nvlink)\w* .* , ([0-9.]+) , ms$`)
@@ -98,7 +104,9 @@ func (b *bench) ownStages(p *program, rows *strings.Builder) error {
 		}
 		table := filepath.Join(b.dir, "time.csv")
 		os.Remove(table)
-		if _, err := timed("", w.args[0], slices.Concat(w.args[1:], p.files(w.form), []string{"-time", table, "-o", filepath.Join(b.dir, "out.cubin")})...); err != nil {
+		if _, err := timed("", w.args[0],
+			slices.Concat(w.args[1:], p.files(w.form),
+				[]string{"-time", table, "-o", filepath.Join(b.dir, "out.cubin")})...); err != nil {
 			return err
 		}
 		text, err := os.ReadFile(table)
@@ -121,7 +129,8 @@ func (b *bench) ownStages(p *program, rows *strings.Builder) error {
 func (b *bench) incremental(p *program) (string, error) {
 	cache := filepath.Join(b.dir, "cache")
 	link := func(lto string, files []string) (int, time.Duration, error) {
-		args := append([]string{"-dlto", "-arch=" + target, "--warpld-cuda=" + b.toolkit.Root, "--warpld-lto=" + lto, "--warpld-verbose", "-o", filepath.Join(b.dir, "out.cubin")}, files...)
+		args := append([]string{"-dlto", "-arch=" + target, "--warpld-cuda=" + b.toolkit.Root, "--warpld-lto=" + lto,
+			"--warpld-verbose", "-o", filepath.Join(b.dir, "out.cubin")}, files...)
 		cmd := exec.Command(b.warpld, args...)
 		cmd.Env = append(os.Environ(), "WARPLD_CACHE_DIR="+cache)
 		start := time.Now()
@@ -136,7 +145,8 @@ func (b *bench) incremental(p *program) (string, error) {
 	changed := generated(len(p.stems))[middle]
 	changed.flags = append(changed.flags, "-DCHANGE=1")
 	var rows strings.Builder
-	fmt.Fprint(&rows, "\n## After a change of one function in one module\n\n| link | backend actions that run | time |\n|---|---|---|\n")
+	fmt.Fprint(&rows, "\n## After a change of one function in one module\n\n| link | backend actions that run | "+
+		"time |\n|---|---|---|\n")
 	for _, lto := range []struct{ mode, form string }{{"thin", "thin.bc"}, {"full", "full.bc"}} {
 		other := filepath.Join(b.dir, "changed."+lto.form)
 		if err := b.clang(changed, lto.form, other); err != nil {

@@ -35,9 +35,12 @@ const target = "sm_80"
 // sources are the parts of a program: a kernel, functions that call the next one,
 // and the last of them. OWNED and OTHER become numbers.
 var sources = []string{
-	`extern "C" { __device__ int fOTHER(int); __global__ void kOWNED(int *p) { __shared__ int s[8]; s[p[1] & 7] = *p; __syncthreads(); *p = fOTHER(s[0]); } }`,
-	`extern "C" { __device__ int fOTHER(int); __device__ int vOWNED = 7; __device__ __noinline__ int fOWNED(int x) { return fOTHER(x) + vOWNED; } }`,
-	`extern "C" { __device__ __noinline__ int fOWNED(int x) { int a[9]; for (int i = 0; i < 9; i++) a[i] = x * i; return a[x & 7]; } }`,
+	`extern "C" { __device__ int fOTHER(int); __global__ void kOWNED(int *p) { __shared__ int s[8]; s[p[1] & 7] = ` +
+		`*p; __syncthreads(); *p = fOTHER(s[0]); } }`,
+	`extern "C" { __device__ int fOTHER(int); __device__ int vOWNED = 7; __device__ __noinline__ int fOWNED(int x) ` +
+		`{ return fOTHER(x) + vOWNED; } }`,
+	`extern "C" { __device__ __noinline__ int fOWNED(int x) { int a[9]; for (int i = 0; i < 9; i++) a[i] = x * i; ` +
+		`return a[x & 7]; } }`,
 }
 
 // chain is how many parts a kernel reaches.
@@ -77,7 +80,8 @@ func run(turns, large int, args []string) error {
 	if err := writeParts(toolkits[0], dir, slices.Max(counts)); err != nil {
 		return err
 	}
-	fmt.Printf("%16s   %-27s %-27s %s\n", "cubins", "nvlink: time, CPU, memory", "warpld: time, CPU, memory", "time, CPU of warpld to nvlink")
+	fmt.Printf("%16s   %-27s %-27s %s\n", "cubins", "nvlink: time, CPU, memory", "warpld: time, CPU, memory",
+		"time, CPU of warpld to nvlink")
 	all := map[int]costs{}
 	for _, n := range counts {
 		all[n], err = compare(toolkits[0], dir, strconv.Itoa(n), names(n), turns)
@@ -115,7 +119,8 @@ const largest = 64
 // compareLarge merges cubins with variables that take up that many megabytes.
 func compareLarge(tk kit.Toolkit, dir string, megabytes, turns int) error {
 	count := (megabytes + largest - 1) / largest
-	source := fmt.Sprintf(`extern "C" { __device__ int vOWNED[%d << 18] = {1}; __global__ void kOWNED(int *p) { *p = vOWNED[p[1]]; } }`, largest)
+	source := fmt.Sprintf(`extern "C" { __device__ int vOWNED[%d << 18] = {1}; __global__ void kOWNED(int *p) { *p `+
+		`= vOWNED[p[1]]; } }`, largest)
 	part, err := compile(tk, dir, source)
 	if err != nil {
 		return err
@@ -166,7 +171,8 @@ func compile(tk kit.Toolkit, dir, text string) ([]byte, error) {
 	if err := os.WriteFile(source, []byte(text), 0o644); err != nil {
 		return nil, err
 	}
-	if text, err := exec.Command(tk.Tool("nvcc"), "-arch="+target, "-rdc=true", "-cubin", source, "-o", out).CombinedOutput(); err != nil {
+	if text, err := exec.Command(tk.Tool("nvcc"), "-arch="+target, "-rdc=true", "-cubin", source,
+		"-o", out).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("nvcc: %w\n%s", err, text)
 	}
 	return os.ReadFile(out)
@@ -202,11 +208,13 @@ func compare(tk kit.Toolkit, dir, what string, files []string, turns int) (costs
 		}
 		ours = append(ours, c)
 	}
-	if out, err := exec.Command("cmp", filepath.Join(dir, "theirs"), filepath.Join(dir, "ours")).CombinedOutput(); err != nil {
+	if out, err := exec.Command("cmp", filepath.Join(dir, "theirs"),
+		filepath.Join(dir, "ours")).CombinedOutput(); err != nil {
 		return costs{}, fmt.Errorf("the outputs for %s cubins differ: %s", what, out)
 	}
 	c := costs{kit.Medians(theirs), kit.Medians(ours)}
-	fmt.Printf("%16s   %s   %s   %.2f, %.2f\n", what, show(c.theirs), show(c.ours), c.ours.Wall/c.theirs.Wall, c.ours.CPU/c.theirs.CPU)
+	fmt.Printf("%16s   %s   %s   %.2f, %.2f\n", what, show(c.theirs), show(c.ours), c.ours.Wall/c.theirs.Wall,
+		c.ours.CPU/c.theirs.CPU)
 	return c, os.Remove(filepath.Join(dir, "ours"))
 }
 
@@ -216,7 +224,8 @@ func show(u kit.Usage) string {
 
 // measure runs a linker. An output of before would have to be taken apart first.
 func measure(dir, exe string, args ...string) (kit.Usage, error) {
-	if err := os.Remove(filepath.Join(dir, args[slices.Index(args, "-o")+1])); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(filepath.Join(dir, args[slices.Index(args, "-o")+1])); err != nil &&
+		!errors.Is(err, fs.ErrNotExist) {
 		return kit.Usage{}, err
 	}
 	cmd := exec.Command(exe, args...)

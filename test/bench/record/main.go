@@ -37,7 +37,8 @@ func run(turns int) error {
 	}
 	fmt.Printf("%-22s %10s %10s %10s %8s\n", "68 modules", "first link", "without", "with", "more")
 	for _, kind := range []string{"stored", "default"} {
-		objects, err := filepath.Glob(filepath.Join(os.Getenv("WARPLD_TEST_CORPUS"), toolkits[0].Release(), kind+"-generated", "*.o"))
+		objects, err := filepath.Glob(filepath.Join(os.Getenv("WARPLD_TEST_CORPUS"), toolkits[0].Release(), kind+
+			"-generated", "*.o"))
 		if err != nil || len(objects) == 0 {
 			return fmt.Errorf("no objects of kind %s: %w", kind, err)
 		}
@@ -64,11 +65,13 @@ func measure(turns int, args []string) (first, without, with float64, err error)
 	}
 	defer os.RemoveAll(dir)
 	link := func(more ...string) (kit.Usage, error) {
-		c := exec.Command(os.Getenv("WARPLD_BIN"), slices.Concat(args, []string{"-o", filepath.Join(dir, "out.cubin")}, more)...)
+		c := exec.Command(os.Getenv("WARPLD_BIN"), slices.Concat(args, []string{"-o", filepath.Join(dir, "out.cubin")},
+			more)...)
 		c.Env = append(os.Environ(), "WARPLD_CACHE_DIR="+filepath.Join(dir, "cache"))
 		return kit.Measure(c)
 	}
-	told := []string{"--warpld-record=" + filepath.Join(dir, "link.json"), "--warpld-trace=" + filepath.Join(dir, "trace.json")}
+	told := []string{"--warpld-record=" + filepath.Join(dir, "link.json"), "--warpld-trace=" +
+		filepath.Join(dir, "trace.json")}
 	cold, err := link()
 	if err != nil {
 		return 0, 0, 0, err

@@ -67,9 +67,11 @@ var targets = []limit{
 
 func (all results) targetTable() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "| program | linker | what changed | how many times less | than | wanted |\n|---|---|---|---|---|---|\n")
+	fmt.Fprintf(&b, "| program | linker | what changed | how many times less | than | wanted "+
+		"|\n|---|---|---|---|---|---|\n")
 	for _, t := range targets {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s %s | %s | %s |\n", title(t.program), t.linker, t.scenario, times(t.ratio(all)), t.metric, t.over, times(t.least))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s %s | %s | %s |\n", title(t.program), t.linker, t.scenario,
+			times(t.ratio(all)), t.metric, t.over, times(t.least))
 	}
 	return b.String()
 }
@@ -85,7 +87,8 @@ func (all results) growth() string {
 		from = 16 // below, fixed costs rule
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "CPU time grows from %d to %d modules with this power of their number:\n\n| linker | what changed | power |\n|---|---|---|\n", from, to)
+	fmt.Fprintf(&b, "CPU time grows from %d to %d modules with this power of their number:\n\n| linker | what "+
+		"changed | power |\n|---|---|---|\n", from, to)
 	for _, linker := range linkers {
 		for _, scenario := range scenarios {
 			a, z := all.of(strconv.Itoa(from), linker, scenario), all.of(strconv.Itoa(to), linker, scenario)

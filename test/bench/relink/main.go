@@ -22,7 +22,8 @@ import (
 
 func main() {
 	check := flag.Bool("check", false, "measure small programs and fail if a limit is not kept")
-	programs := flag.String("programs", "16", "what to link: a number of generated modules, amplifying, thrust or thrust-stored; several with commas")
+	programs := flag.String("programs", "16",
+		"what to link: a number of generated modules, amplifying, thrust or thrust-stored; several with commas")
 	turns := flag.Int("turns", 1, "how often; medians count")
 	only := flag.String("linkers", "", "a part of the names of the linkers to measure; all if empty")
 	prepare := flag.Bool("prepare", false, "only compile the programs")

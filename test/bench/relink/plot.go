@@ -44,8 +44,10 @@ func (all results) plot() string {
 <style>text { fill: #222 } .grid { stroke: #ccc } @media (prefers-color-scheme: dark) { text { fill: #ddd } .grid { stroke: #444 } }</style>
 `)
 	for seconds := fewest; seconds <= most*1.01; seconds *= 10 {
-		fmt.Fprintf(&b, "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>\n", left, right, y(seconds), y(seconds))
-		fmt.Fprintf(&b, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%g s</text>\n", left-6, y(seconds)+4, math.Round(seconds*100)/100)
+		fmt.Fprintf(&b, "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>\n", left, right, y(seconds),
+			y(seconds))
+		fmt.Fprintf(&b, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%g s</text>\n", left-6, y(seconds)+
+			4, math.Round(seconds*100)/100)
 	}
 	for _, n := range sizes {
 		fmt.Fprintf(&b, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%d</text>\n", x(n), bottom+18, n)
@@ -59,9 +61,11 @@ func (all results) plot() string {
 				fmt.Fprintf(&b, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n", x(n), y(seconds), c.color)
 			}
 		}
-		fmt.Fprintf(&b, "<polyline points=\"%s\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\"/>\n", strings.Join(points, " "), c.color)
+		fmt.Fprintf(&b, "<polyline points=\"%s\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\"/>\n",
+			strings.Join(points, " "), c.color)
 		at := top + 14 + 20*i
-		fmt.Fprintf(&b, "<line x1=\"%d\" x2=\"%d\" y1=\"%d\" y2=\"%d\" stroke=\"%s\" stroke-width=\"3\"/>\n", right+16, right+36, at-4, at-4, c.color)
+		fmt.Fprintf(&b, "<line x1=\"%d\" x2=\"%d\" y1=\"%d\" y2=\"%d\" stroke=\"%s\" stroke-width=\"3\"/>\n", right+16,
+			right+36, at-4, at-4, c.color)
 		fmt.Fprintf(&b, "<text x=\"%d\" y=\"%d\">%s: %s</text>\n", right+42, at, c.linker, c.scenario)
 	}
 	b.WriteString("</svg>\n")

@@ -30,13 +30,15 @@ type results []result
 // The order of linkers and scenarios in tables.
 var (
 	linkers   = []string{plain, best, exact, fast}
-	scenarios = []string{cold, twice, unchanged, hostCode, "a comment", "a leaf", "a function in between", "a kernel", "a library"}
+	scenarios = []string{cold, twice, unchanged, hostCode, "a comment", "a leaf", "a function in between", "a kernel",
+		"a library"}
 )
 
 func (all results) sort() {
 	slices.SortFunc(all, func(a, b result) int {
 		return cmp.Or(cmp.Compare(a.Modules, b.Modules), cmp.Compare(a.Program, b.Program),
-			slices.Index(linkers, a.Linker)-slices.Index(linkers, b.Linker), slices.Index(scenarios, a.Scenario)-slices.Index(scenarios, b.Scenario))
+			slices.Index(linkers, a.Linker)-slices.Index(linkers, b.Linker),
+			slices.Index(scenarios, a.Scenario)-slices.Index(scenarios, b.Scenario))
 	})
 }
 
@@ -48,7 +50,8 @@ func (all results) of(program, linker, scenario string) result {
 		}
 	}
 	nothing := math.NaN()
-	return result{Program: program, Linker: linker, Scenario: scenario, Usage: kit.Usage{Wall: nothing, CPU: nothing, Memory: nothing}}
+	return result{Program: program, Linker: linker, Scenario: scenario,
+		Usage: kit.Usage{Wall: nothing, CPU: nothing, Memory: nothing}}
 }
 
 func (r result) is(program, linker, scenario string) bool {
@@ -62,13 +65,16 @@ func (r result) metric(name string) float64 {
 // table shows all, with how many times faster than nvlink each is.
 func (all results) table() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "| program | linker | what changed | wall s | CPU s | peak MB | nvlink / this |\n|---|---|---|---|---|---|---|\n")
+	fmt.Fprintf(&b, "| program | linker | what changed | wall s | CPU s | peak MB | nvlink / this "+
+		"|\n|---|---|---|---|---|---|---|\n")
 	for _, r := range all {
 		if r.Failed != "" {
-			fmt.Fprintf(&b, "| %s | %s | %s | fails after %.1f: %s | | | |\n", title(r.Program), r.Linker, r.Scenario, r.Wall, r.Failed)
+			fmt.Fprintf(&b, "| %s | %s | %s | fails after %.1f: %s | | | |\n", title(r.Program), r.Linker, r.Scenario,
+				r.Wall, r.Failed)
 			continue
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %.3f | %.3f | %.0f | %s |\n", title(r.Program), r.Linker, r.Scenario, r.Wall, r.CPU, r.Memory,
+		fmt.Fprintf(&b, "| %s | %s | %s | %.3f | %.3f | %.0f | %s |\n", title(r.Program), r.Linker, r.Scenario, r.Wall,
+			r.CPU, r.Memory,
 			times(all.of(r.Program, plain, cold).Wall/r.Wall))
 	}
 	return b.String()

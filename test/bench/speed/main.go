@@ -57,7 +57,8 @@ func run() error {
 	if err := os.Symlink(os.Getenv("WARPLD_BIN"), warpld); err != nil {
 		return err
 	}
-	fmt.Printf("%-8s %-22s %23s %23s %14s\n", "", "medians in seconds", "nvlink (wall, CPU)", "warpld (wall, CPU)", "ratio (limit)")
+	fmt.Printf("%-8s %-22s %23s %23s %14s\n", "", "medians in seconds", "nvlink (wall, CPU)", "warpld (wall, CPU)",
+		"ratio (limit)")
 	for _, tk := range toolkits {
 		for _, b := range benchmarks() {
 			if err := b.measure(tk, work, warpld); err != nil {
@@ -89,7 +90,8 @@ func (b benchmark) measure(tk kit.Toolkit, work, warpld string) error {
 		verdict = "over"
 	}
 	fmt.Printf("%-8s %-22s %11.3f %11.3f %11.3f %11.3f   %s %.2f (%.2f) %s\n", tk.Version, b.name,
-		theirs.median("wall"), theirs.median("CPU"), ours.median("wall"), ours.median("CPU"), b.metric, ratio, b.limit, verdict)
+		theirs.median("wall"), theirs.median("CPU"), ours.median("wall"), ours.median("CPU"), b.metric, ratio, b.limit,
+		verdict)
 	return nil
 }
 

@@ -32,7 +32,8 @@ type program struct {
 var programs = []program{
 	{name: "two files", kind: "stored", files: []string{"a.o", "b.o"}},
 	{name: "compressed", kind: "default", files: []string{"r1_calls.o", "r2_def.o", "r8_math.o"}},
-	{name: "what ptxas says", kind: "stored", files: []string{"r3_printf.o", "r8_math.o", "hostref.o"}, options: []string{"-Xptxas=-v"}},
+	{name: "what ptxas says", kind: "stored", files: []string{"r3_printf.o", "r8_math.o", "hostref.o"},
+		options: []string{"-Xptxas=-v"}},
 	{name: "to PTX", kind: "default", files: []string{"w1.o", "w2.o"}, options: []string{"-emit-ptx"}},
 	{name: "merged", kind: "stored", files: []string{"cdp.o"}, options: []string{"-Xptxas=-v"}, merges: true},
 	{name: "slices", kind: "stored-generated", files: modules(6), options: []string{"-Xptxas=-v"}, fast: true},
@@ -109,7 +110,8 @@ func TestColdAndWarm(t *testing.T) {
 				warm := link(t, warpld, job)
 				p.check(t, "warm", want, warm)
 				if cold.Stderr != warm.Stderr || cold.Stdout != warm.Stdout {
-					t.Errorf("it says something else from the cache:\n%s%s\nat first:\n%s%s", warm.Stdout, warm.Stderr, cold.Stdout, cold.Stderr)
+					t.Errorf("it says something else from the cache:\n%s%s\nat first:\n%s%s", warm.Stdout, warm.Stderr,
+						cold.Stdout, cold.Stderr)
 				}
 				why := kit.CacheCommand(t, dir, "why", filepath.Join(job.Dir, "linked"))
 				if strings.Contains(why, "run, because") || why == "" {

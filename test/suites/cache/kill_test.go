@@ -89,7 +89,8 @@ func (r *racer) result(t *testing.T) kit.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return kit.Result{Exit: r.cmd.ProcessState.ExitCode(), Stdout: r.stdout.String(), Stderr: r.stderr.String(), Files: files}
+	return kit.Result{Exit: r.cmd.ProcessState.ExitCode(), Stdout: r.stdout.String(), Stderr: r.stderr.String(),
+		Files: files}
 }
 
 // race starts all and kills every second one, most of them while it works: together

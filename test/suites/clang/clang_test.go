@@ -217,7 +217,8 @@ func thin(flags ...string) []string {
 func Test02ThinLTO(t *testing.T) {
 	files := sample(t, ".bc", thin()...)
 	keep := t.TempDir()
-	out := mustLink(t, files, "--warpld-lto=thin", "-kernels-used=kern_live", "-variables-used=host_only_global", "--warpld-keep", "--warpld-temp-dir="+keep)
+	out := mustLink(t, files, "--warpld-lto=thin", "-kernels-used=kern_live", "-variables-used=host_only_global",
+		"--warpld-keep", "--warpld-temp-dir="+keep)
 	counts := instructions(t, out)
 	if counts["kern_live"] == 0 || counts["kern_live"] > 50 || counts["kern_live2"] == 0 || counts["kern_dead"] != 0 {
 		t.Errorf("instructions: %v", counts)
@@ -230,7 +231,8 @@ func Test02ThinLTO(t *testing.T) {
 	if err != nil || len(work) != 1 {
 		t.Fatalf("%v, %v", work, err)
 	}
-	command := exec.Command("llvm-lto2-22", "run", "-filetype=asm", "-mcpu="+arch, "-mattr=+ptx88", "-O3", "-whole-program-visibility", "-o", "whole", "@resolutions")
+	command := exec.Command("llvm-lto2-22", "run", "-filetype=asm", "-mcpu="+arch, "-mattr=+ptx88", "-O3",
+		"-whole-program-visibility", "-o", "whole", "@resolutions")
 	command.Dir = work[0]
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -270,7 +272,8 @@ func texts(tb testing.TB, pattern string) []string {
 // weak functions. 1,024 bytes of shared memory are the system's.
 func Test03LocalsSharedAliases(t *testing.T) {
 	pair := func(name string, flags []string) []string {
-		return []string{compile(t, clang22, name+"_p.cu", "p.bc", flags...), compile(t, clang22, name+"_q.cu", "q.bc", flags...)}
+		return []string{compile(t, clang22, name+"_p.cu", "p.bc", flags...),
+			compile(t, clang22, name+"_q.cu", "q.bc", flags...)}
 	}
 	for lto, flags := range map[string][]string{"full": bitcode(), "thin": thin()} {
 		counts := instructions(t, mustLink(t, pair("local", flags), "--warpld-lto="+lto))
@@ -333,7 +336,8 @@ func Test05Removal(t *testing.T) {
 	}{
 		{nil, everything, nil},
 		{[]string{"-kernels-used=kern_live"}, everything[2:],
-			[]string{"kernel kern_dead", "kernel kern_dead2", "variable dead_const", "variable dead_global", "variable host_only_global"}},
+			[]string{"kernel kern_dead", "kernel kern_dead2", "variable dead_const", "variable dead_global",
+				"variable host_only_global"}},
 		{[]string{"-kernels-used=n_dead2,n_live2", "-variables-used=only"}, []string{"kern_dead2", "kern_live2"},
 			[]string{"kernel kern_dead", "kernel kern_live", "variable coef", "variable counter"}},
 	} {
@@ -344,7 +348,8 @@ func Test05Removal(t *testing.T) {
 		if diff := cmp.Diff(test.trace, traces(r.Stderr)); diff != "" {
 			t.Errorf("%q: traces\n%s", test.args, diff)
 		}
-		if names, _ := symbols(t, r.Files["out"]); test.args == nil && !(names["dead_global"] && names["dead_const"] && names["host_only_global"]) {
+		if names, _ := symbols(t, r.Files["out"]); test.args == nil &&
+			!(names["dead_global"] && names["dead_const"] && names["host_only_global"]) {
 			t.Errorf("a variable is missing though nothing is known of the host: %v", names)
 		}
 	}
@@ -363,7 +368,8 @@ func Test07Versions(t *testing.T) {
 	if counts := instructions(t, mustLink(t, []string{new[0], old, new[2]}, "-kernels-used=kern_live")); len(counts) != 2 {
 		t.Errorf("with bitcode of LLVM 19: %v", counts)
 	}
-	if counts := instructions(t, mustLink(t, []string{old}, "--warpld-llvm=19", "-force-partial-lto", "-r")); counts["kern_dead2"] == 0 {
+	if counts := instructions(t, mustLink(t, []string{old}, "--warpld-llvm=19", "-force-partial-lto",
+		"-r")); counts["kern_dead2"] == 0 {
 		t.Errorf("LLVM 19 on its own bitcode: %v", counts)
 	}
 	special := compile(t, clang22, "special.cu", "special.bc", append(bitcode(), "--cuda-gpu-arch=sm_100a")...)
@@ -433,7 +439,8 @@ func Test10Objects(t *testing.T) {
 	}
 	bare := sample(t, ".o", bitcode()...)
 	r := link(t, []string{objects[0], bare[1], objects[2]})
-	if r.Exit != 0 || !strings.Contains(strings.Join(traces(r.Stderr), ","), "kernel kern_dead2") || !strings.Contains(r.Stderr, "kernels of 'b.o' are removed") {
+	if r.Exit != 0 || !strings.Contains(strings.Join(traces(r.Stderr), ","), "kernel kern_dead2") ||
+		!strings.Contains(r.Stderr, "kernels of 'b.o' are removed") {
 		t.Errorf("no host code names the kernels of b.o: exit %d\n%s", r.Exit, r.Stderr)
 	}
 	split := sample(t, ".bc", "--cuda-device-only", "-foffload-lto=thin", "-fwhole-program-vtables")
@@ -482,7 +489,8 @@ func TestThinCache(t *testing.T) {
 	files[3] = compile(t, clang22, filepath.Join(dir, "changed.cu"), "m3.bc", thin()...)
 	changed := compiled(files)
 	if first != modules || again != 0 || changed < 1 || changed > 3 {
-		t.Errorf("compiled %d at first, %d without a change, %d after a change in one of %d modules", first, again, changed, modules)
+		t.Errorf("compiled %d at first, %d without a change, %d after a change in one of %d modules", first, again,
+			changed, modules)
 	}
 }
 
@@ -506,12 +514,14 @@ extern "C" __global__ void k%[1]d(float* out) { out[threadIdx.x] = f%[2]d(out[th
 func TestUndefined(t *testing.T) {
 	calls := compile(t, clang22, "calls.cu", "calls.bc", bitcode()...)
 	r := link(t, []string{calls})
-	if r.Exit != 255 || !strings.Contains(r.Stderr, "Undefined reference to 'scale' in 'llvm.cubin'") || !strings.Contains(r.Stderr, "referred to by calls.bc") {
+	if r.Exit != 255 || !strings.Contains(r.Stderr, "Undefined reference to 'scale' in 'llvm.cubin'") ||
+		!strings.Contains(r.Stderr, "referred to by calls.bc") {
 		t.Errorf("exit %d\n%s", r.Exit, r.Stderr)
 	}
 	twice := compile(t, clang22, "calls.cu", "again.bc", bitcode()...)
 	r = link(t, []string{calls, twice})
-	if r.Exit != 1 || !strings.Contains(r.Stderr, "symbol multiply defined") || !strings.Contains(r.Stderr, "defined in calls.bc, again.bc") {
+	if r.Exit != 1 || !strings.Contains(r.Stderr, "symbol multiply defined") ||
+		!strings.Contains(r.Stderr, "defined in calls.bc, again.bc") {
 		t.Errorf("exit %d\n%s", r.Exit, r.Stderr)
 	}
 }
@@ -521,9 +531,11 @@ func TestUndefined(t *testing.T) {
 func TestMixed(t *testing.T) {
 	calls := compile(t, clang22, "calls.cu", "calls.o", "-foffload-lto")
 	number := strings.TrimPrefix(arch, "sm_")
-	for kind, code := range map[string]string{"code": "sm_" + number, "PTX": "compute_" + number, "LTO-IR": "lto_" + number} {
+	for kind, code := range map[string]string{"code": "sm_" + number, "PTX": "compute_" + number, "LTO-IR": "lto_" +
+		number} {
 		back := filepath.Join(t.TempDir(), "back.o")
-		run(t, toolkit(t).Tool("nvcc"), "-dc", "-gencode", "arch=compute_"+number+",code="+code, filepath.Join("testdata", "back.cu"), "-o", back)
+		run(t, toolkit(t).Tool("nvcc"), "-dc", "-gencode", "arch=compute_"+number+",code="+code,
+			filepath.Join("testdata", "back.cu"), "-o", back)
 		counts := instructions(t, mustLink(t, []string{calls, back}))
 		if counts["kcalls"] == 0 || counts["kback"] == 0 {
 			t.Errorf("with %s of nvcc: %v", kind, counts)
@@ -548,10 +560,12 @@ func TestLineInfo(t *testing.T) {
 func TestOptions(t *testing.T) {
 	files := sample(t, ".bc", bitcode()...)
 	without := mustLink(t, files, "-emit-ptx")
-	if bytes.Equal(without, mustLink(t, files, "-emit-ptx", "--warpld-llvm-options=-inline-threshold=100,-nvptx-prec-divf32=0")) {
+	if bytes.Equal(without, mustLink(t, files, "-emit-ptx",
+		"--warpld-llvm-options=-inline-threshold=100,-nvptx-prec-divf32=0")) {
 		t.Error("an option for LLVM made no difference")
 	}
-	refused(t, "--warpld-llvm-options has an option that this LLVM does not know", files, "--warpld-llvm-options=-no-such-option")
+	refused(t, "--warpld-llvm-options has an option that this LLVM does not know", files,
+		"--warpld-llvm-options=-no-such-option")
 	r := link(t, files, "-Xnvvm=-frobnicate")
 	if r.Exit != 0 || !strings.Contains(r.Stderr, "-Xnvvm '-frobnicate' has no meaning for LLVM bitcode") {
 		t.Errorf("exit %d\n%s", r.Exit, r.Stderr)
@@ -572,7 +586,8 @@ func TestGenerate(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := instructions(t, mustLink(t, files, "-kernels-used=kern_live"))
-	if diff := cmp.Diff(want, instructions(t, mustLink(t, []string{merged, files[2]}, "-kernels-used=kern_live"))); diff != "" {
+	if diff := cmp.Diff(want, instructions(t,
+		mustLink(t, []string{merged, files[2]}, "-kernels-used=kern_live"))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -586,7 +601,8 @@ func TestRemarks(t *testing.T) {
 			t.Fatalf("%s: exit %d\n%s", lto, r.Exit, r.Stderr)
 		}
 		text := string(r.Files["remarks"])
-		for _, want := range []string{"'_Z10make_shapePvf' inlined into 'kern_live'", "devirtualized", "not inlined into", "'spills' spills registers to memory: "} {
+		for _, want := range []string{"'_Z10make_shapePvf' inlined into 'kern_live'", "devirtualized", "not inlined into",
+			"'spills' spills registers to memory: "} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s: no remark has %q:\n%s", lto, want, text)
 			}
@@ -603,18 +619,21 @@ func TestDriver(t *testing.T) {
 	t.Setenv("COMPILER_PATH", dir)
 	t.Setenv("WARPLD_FLAGS", "--warpld-cache=off")
 	t.Setenv("CUDA_HOME", toolkit(t).Root) // clang doesn't pass on --cuda-path where it only links
-	for lto, flags := range map[string][]string{"full": {"-foffload-lto"}, "thin": {"-foffload-lto=thin", "-fno-split-lto-unit"}} {
+	for lto, flags := range map[string][]string{"full": {"-foffload-lto"},
+		"thin": {"-foffload-lto=thin", "-fno-split-lto-unit"}} {
 		flags = append(flags, "-fwhole-program-vtables")
 		objects := append(sample(t, ".o", flags...), compile(t, clang22, "main.cu", "main.o", flags...))
 		program := filepath.Join(dir, lto)
-		args := append([]string{"--cuda-path=" + toolkit(t).Root, "--offload-new-driver", "--offload-arch=" + arch, "-fgpu-rdc", "-O2", "-w", "-Wno-unknown-cuda-version",
+		args := append([]string{"--cuda-path=" + toolkit(t).Root, "--offload-new-driver", "--offload-arch=" + arch,
+			"-fgpu-rdc", "-O2", "-w", "-Wno-unknown-cuda-version",
 			"-L" + toolkit(t).Lib(), "-lcudart", "-o", program}, append(flags, objects...)...)
 		run(t, clang22, args...)
 		data, err := os.ReadFile(program)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if counts := instructions(t, data); counts["kern_live"] == 0 || counts["kern_live"] > 66 || counts["kern_dead2"] == 0 {
+		if counts := instructions(t, data); counts["kern_live"] == 0 || counts["kern_live"] > 66 ||
+			counts["kern_dead2"] == 0 {
 			t.Errorf("%s: %v", lto, counts)
 		}
 	}
@@ -633,7 +652,8 @@ func TestKeep(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		output := filepath.Join(dir, "out.cubin")
-		args := append([]string{"-dlto", "-arch=" + arch, "-o", output, "--verbose-keep", "--warpld-cache=off", "--warpld-lto=" + test.lto,
+		args := append([]string{"-dlto", "-arch=" + arch, "-o", output, "--verbose-keep", "--warpld-cache=off",
+			"--warpld-lto=" + test.lto,
 			"-kernels-used=kern_live", "--warpld-cuda=" + toolkit(t).Root}, sample(t, ".bc", test.flags...)...)
 		commands := run(t, kit.Binary(t), args...)
 		keep := output + ".keep"
@@ -666,7 +686,8 @@ func TestKeep(t *testing.T) {
 func TestNvccLinksLeaveLLVMAlone(t *testing.T) {
 	back := filepath.Join(t.TempDir(), "native.o")
 	number := strings.TrimPrefix(arch, "sm_")
-	run(t, toolkit(t).Tool("nvcc"), "-dc", "-gencode", "arch=compute_"+number+",code=lto_"+number, filepath.Join("testdata", "native.cu"), "-o", back)
+	run(t, toolkit(t).Tool("nvcc"), "-dc", "-gencode", "arch=compute_"+number+",code=lto_"+number,
+		filepath.Join("testdata", "native.cu"), "-o", back)
 	mustLink(t, []string{back}, "--warpld-llvm=/nonexistent")
 	files := sample(t, ".bc", bitcode()...)
 	refused(t, "cannot find libLLVM", files, "--warpld-llvm=/nonexistent")

@@ -60,7 +60,8 @@ func Test06Damaged(t *testing.T) {
 			if err := os.Mkdir(work, 0o777); err != nil {
 				return err
 			}
-			r, err := linker.Run(kit.Job{Dir: work, Args: []string{"-dlto", "-arch=" + arch, "-emit-ptx", "-force-partial-lto", "-o", "out", path}})
+			r, err := linker.Run(kit.Job{Dir: work, Args: []string{"-dlto", "-arch=" + arch, "-emit-ptx",
+				"-force-partial-lto", "-o", "out", path}})
 			switch {
 			case err != nil:
 				return err
@@ -77,7 +78,8 @@ func Test06Damaged(t *testing.T) {
 	if err := group.Wait(); err != nil {
 		t.Error(err)
 	}
-	t.Logf("%d damaged inputs: %d refused, LLVM itself crashed or exited %d times", len(damaged), count(refused), count(died))
+	t.Logf("%d damaged inputs: %d refused, LLVM itself crashed or exited %d times", len(damaged), count(refused),
+		count(died))
 }
 
 func count(set []bool) (n int) {
@@ -92,10 +94,12 @@ func count(set []bool) (n int) {
 // TestWorkerKilled: a libLLVM that ends its process, however it does, is a message.
 func TestWorkerKilled(t *testing.T) {
 	files := sample(t, ".bc", bitcode()...)
-	for how, want := range map[string]string{"raise(9);": "crashed (killed)", "raise(11);": "crashed (segmentation fault)", "_exit(0);": "ended the process"} {
+	for how, want := range map[string]string{"raise(9);": "crashed (killed)",
+		"raise(11);": "crashed (segmentation fault)", "_exit(0);": "ended the process"} {
 		dir := t.TempDir()
 		source := filepath.Join(dir, "fake.c")
-		text := "#include <signal.h>\n#include <unistd.h>\n__attribute__((constructor)) static void start(void) { " + how + " }\n"
+		text := "#include <signal.h>\n#include <unistd.h>\n__attribute__((constructor)) static void start(void) { " +
+			how + " }\n"
 		if err := os.WriteFile(source, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}

@@ -41,8 +41,10 @@ func TestCargo(t *testing.T) {
 		t.Fatal(err)
 	}
 	native := compile(t, clang22, "native.cu", "native.bc", bitcode()...)
-	env := []string{"CUDA_HOME=" + toolkit(t).Root, "WARPLD_FLAGS=--warpld-cache=off", "CARGO_TARGET_DIR=" + filepath.Join(dir, "target")}
-	rust(t, env, cargo, "rustc", "--manifest-path", filepath.Join(dir, "Cargo.toml"), "--release", "--target", "nvptx64-nvidia-cuda", "-Zbuild-std=core", "--",
+	env := []string{"CUDA_HOME=" + toolkit(t).Root, "WARPLD_FLAGS=--warpld-cache=off", "CARGO_TARGET_DIR=" +
+		filepath.Join(dir, "target")}
+	rust(t, env, cargo, "rustc", "--manifest-path", filepath.Join(dir, "Cargo.toml"), "--release", "--target",
+		"nvptx64-nvidia-cuda", "-Zbuild-std=core", "--",
 		"-Clinker="+linker, "-Ctarget-cpu="+arch, "-Clink-arg="+native)
 	path := filepath.Join(dir, "target", "nvptx64-nvidia-cuda", "release", "kernels.ptx")
 	text, err := os.ReadFile(path)
@@ -54,7 +56,8 @@ func TestCargo(t *testing.T) {
 	for _, part := range visible {
 		names = append(names, part[1])
 	}
-	if got := sortedWords(strings.Join(names, " ")); got != sortedWords("RUST_TOTAL rust_kernel") || strings.Contains(string(text), "call.uni (retval0), scale") {
+	if got := sortedWords(strings.Join(names, " ")); got != sortedWords("RUST_TOTAL rust_kernel") ||
+		strings.Contains(string(text), "call.uni (retval0), scale") {
 		t.Errorf("others can name %s", got)
 	}
 	run(t, toolkit(t).Tool("ptxas"), "-arch="+arch, path, "-o", filepath.Join(dir, "kernels.cubin"))
@@ -78,7 +81,8 @@ unsafe extern "C" { fn scale(x: f32) -> f32; }
 		t.Fatal(err)
 	}
 	with, without := filepath.Join(dir, "with.bc"), filepath.Join(dir, "without.bc")
-	rust(t, nil, rustc, "--target=nvptx64-nvidia-cuda", "-Ctarget-cpu="+arch, "-O", "--crate-type=lib", "--emit=llvm-bc", source, "-o", with)
+	rust(t, nil, rustc, "--target=nvptx64-nvidia-cuda", "-Ctarget-cpu="+arch, "-O", "--crate-type=lib",
+		"--emit=llvm-bc", source, "-o", with)
 	run(t, "opt-22", "-passes=verify", with, "-o", without)
 	for _, file := range []string{with, without} {
 		for lto, flags := range map[string][]string{"full": bitcode(), "thin": thin()} {

@@ -85,7 +85,8 @@ func filesOf(kind, ext string, names []string) []string {
 // job is the link as nvcc would write it.
 func (s setting) job(t *testing.T, l link) kit.Job {
 	t.Helper()
-	args := []string{"-m64", "-arch=" + s.arch, "--register-link-binaries=register.c", "-cpu-arch=X86_64", "-dlto", "-nvvmpath=" + s.tk.NVVM()}
+	args := []string{"-m64", "-arch=" + s.arch, "--register-link-binaries=register.c", "-cpu-arch=X86_64", "-dlto",
+		"-nvvmpath=" + s.tk.NVVM()}
 	args = append(args, l.options...)
 	var paths []string
 	for _, input := range slices.Concat(l.inputs, l.beside) {
@@ -108,7 +109,7 @@ func (s setting) warpld(t *testing.T, l link) kit.Linker {
 	return kit.Warpld(t, "--warpld-cuda="+tk.Root+" --warpld-engine="+s.form.engine)
 }
 
-// splits says whether the compilers use several threads.
+// splits reports whether the compilers use several threads.
 func (l link) splits() bool {
 	return slices.ContainsFunc(l.options, func(o string) bool { return strings.HasPrefix(o, "-split-compile") })
 }

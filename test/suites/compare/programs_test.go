@@ -44,7 +44,8 @@ var programs = map[string]link{
 
 	"host object":  {inputs: append(objects("hostref", "w1", "w2"), "host/host.o")},
 	"host archive": {inputs: append([]string{"host/libhost.a"}, objects("names")...)},
-	"as CMake":     {inputs: objects("hostref"), options: []string{"--shared", "-lcudadevrt", "-lcudart_static", "-lrt", "-lpthread", "-ldl"}},
+	"as CMake": {inputs: objects("hostref"), options: []string{"--shared", "-lcudadevrt", "-lcudart_static",
+		"-lrt", "-lpthread", "-ldl"}},
 
 	"ltoir":             {inputs: filesOf("ltoir", ".ltoir", []string{"a", "b"})},
 	"ltoir hostref":     {inputs: filesOf("ltoir", ".ltoir", []string{"hostref"})},

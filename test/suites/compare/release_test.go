@@ -19,7 +19,8 @@ const released = "a5652aa32d1c3794b8eca02c1e967f96cca2368c"
 // representative are the programs that are linked when all would take too long. Together they
 // have every kind of step: compilations by both engines, assemblies of one and of several
 // pieces, and merges by nvlink.
-var representative = []string{"two files", "launched weak", "only archive", "ltoir and object", "dynamic parallelism", "native object"}
+var representative = []string{"two files", "launched weak", "only archive", "ltoir and object",
+	"dynamic parallelism", "native object"}
 
 // TestCacheOfRelease links with version 0.1.0 and then with this one, which must find every step
 // in the cache. The worker is part of what a result is found by, as every tool is, so both
@@ -83,7 +84,8 @@ func buildRelease(t *testing.T) string {
 	sources := t.TempDir()
 	archive := filepath.Join(sources, "sources.tar")
 	if out, err := exec.Command("git", "-C", root, "archive", "-o", archive, released).CombinedOutput(); err != nil {
-		t.Fatalf("commit %s of version 0.1.0 is needed; clone the repository with its history, or run git fetch --unshallow\n%s", released, out)
+		t.Fatalf("commit %s of version 0.1.0 is needed; clone the repository with its history, or run git fetch "+
+			"--unshallow\n%s", released, out)
 	}
 	if out, err := exec.Command("tar", "-C", sources, "-xf", archive).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -114,12 +116,14 @@ func build(t *testing.T, sources string) string {
 		t.Fatalf("%s has %s %d times; once is what this test can replace", main, old, n)
 	}
 	dir := t.TempDir()
-	replacement, overlay, exe := filepath.Join(dir, "main.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "nvlink")
+	replacement, overlay, exe := filepath.Join(dir, "main.go"), filepath.Join(dir, "overlay.json"),
+		filepath.Join(dir, "nvlink")
 	list, err := json.Marshal(map[string]map[string]string{"Replace": {main: replacement}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, data := range map[string][]byte{replacement: []byte(strings.Replace(string(text), old, changed, 1)), overlay: list} {
+	for path, data := range map[string][]byte{replacement: []byte(strings.Replace(string(text), old, changed, 1)),
+		overlay: list} {
 		if err := os.WriteFile(path, data, 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -17,7 +17,8 @@ import (
 // for that only in an interactive shell: those that the script calls are put in their
 // place.
 var drivers = map[string]string{
-	"bash": `source "$SCRIPT"; COMP_WORDS=(warpld $WORDS); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _warpld; printf '%s\n' "${COMPREPLY[@]}"`,
+	"bash": `source "$SCRIPT"; COMP_WORDS=(warpld $WORDS); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _warpld; printf ` +
+		`'%s\n' "${COMPREPLY[@]}"`,
 	"fish": `source $SCRIPT; complete -C "warpld $WORDS" | string replace -r '\t.*' ''`,
 	"zsh": `compadd() { shift; for w in "$@"; do [[ $w == ${current#*=}* ]] && print -- $w; done }
 compset() { : }

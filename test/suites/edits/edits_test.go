@@ -81,9 +81,10 @@ func (w *world) walk(t *testing.T, m mode, states []state) {
 		h, all := b.why(t)
 		hits, steps = hits+h, steps+all
 	}
-	t.Logf("%d links gave %d different outputs, %d of them fail; %d of %d steps came from the cache", links, len(outputs), failed, hits, steps)
+	t.Logf("%d links gave %d different outputs, %d of them fail; %d of %d steps came from the cache", links,
+		len(outputs), failed, hits, steps)
 	// In exact mode an edit mostly leaves nothing to reuse, so a short walk may not.
-	if len(outputs) < links/3 || failed > links/2 || hits == 0 && links > 50 || hits == steps {
+	if len(outputs) < links/3 || failed > links/2 || (hits == 0 && links > 50) || hits == steps {
 		t.Error("this shows nothing")
 	}
 }
@@ -112,7 +113,7 @@ func (w *world) report(t *testing.T, m mode, states []state, differences []strin
 	t.Errorf("the last of these links is wrong, if they begin with an empty cache:%s", list.String())
 }
 
-// replay says whether the last of some states is linked wrongly.
+// replay reports whether the last of some states is linked wrongly.
 func (w *world) replay(t *testing.T, m mode, states []state) bool {
 	t.Helper()
 	b := w.newBuilder(t, m)
@@ -148,7 +149,8 @@ func (w *world) newBuilder(t *testing.T, m mode) *builder {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &builder{world: w, dir: dir, objects: filepath.Join(dir, "objects"), cache: filepath.Join(dir, "cache"), job: kit.Job{Dir: filepath.Join(dir, "work")}}
+	b := &builder{world: w, dir: dir, objects: filepath.Join(dir, "objects"), cache: filepath.Join(dir, "cache"),
+		job: kit.Job{Dir: filepath.Join(dir, "work")}}
 	b.linker = kit.Linker{Exe: w.warpld.Exe, Env: []string{"WARPLD_FLAGS=" + m.flags, "WARPLD_CACHE_DIR=" + b.cache}}
 	if err := os.Mkdir(b.job.Dir, 0o755); err != nil {
 		t.Fatal(err)

@@ -127,7 +127,8 @@ type input struct{ name, object string }
 // arguments are nvlink's for a state.
 func (w *world) arguments(s state) []string {
 	tk := w.toolkit(s)
-	args := []string{"-dlto", "-arch=" + w.choice(s, "architecture"), "-nvvmpath=" + tk.NVVM(), "-o", "linked", "-L" + tk.Lib()}
+	args := []string{"-dlto", "-arch=" + w.choice(s, "architecture"), "-nvvmpath=" + tk.NVVM(), "-o", "linked", "-L" +
+		tk.Lib()}
 	for _, name := range []string{"registers", "ptxas", "libnvvm", "host"} {
 		if option := w.choice(s, name); option != "" {
 			args = append(args, option)

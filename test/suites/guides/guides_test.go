@@ -64,7 +64,8 @@ func TestGuides(t *testing.T) {
 func TestReadme(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	copied := exec.Command("bash", "-c", `git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$1"`, "-", dir)
+	copied := exec.Command("bash", "-c",
+		`git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$1"`, "-", dir)
 	copied.Dir = "../../.."
 	if out, err := copied.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -104,7 +105,8 @@ func follow(t *testing.T, path, dir string) {
 	cmd := exec.Command("bash", "-c", script)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "PATH="+bin+":"+tk.Tool("")+":"+os.Getenv("PATH"), "CUDA_HOME="+tk.Root, "HOME="+home,
-		"XDG_CACHE_HOME="+filepath.Join(home, "cache"), "WARPLD_CACHE_DIR="+filepath.Join(home, "warpld-cache"), "WARPLD_FLAGS=--warpld-record="+records, "GOCACHE="+folders[0], "GOMODCACHE="+folders[1])
+		"XDG_CACHE_HOME="+filepath.Join(home, "cache"), "WARPLD_CACHE_DIR="+filepath.Join(home, "warpld-cache"),
+		"WARPLD_FLAGS=--warpld-record="+records, "GOCACHE="+folders[0], "GOMODCACHE="+folders[1])
 	if filepath.Base(path) == "pytorch.md" {
 		cmd.Env = append(cmd.Env, forPyTorch(t, bin)...)
 	}

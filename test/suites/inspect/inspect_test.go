@@ -103,5 +103,6 @@ func usageLine(k cubin.Resources) string {
 	for _, b := range slices.Backward(k.Constant) {
 		banks += fmt.Sprintf(" CONSTANT[%d]:%d", b.Bank, b.Bytes)
 	}
-	return fmt.Sprintf("REG:%d STACK:%d SHARED:%d LOCAL:0%s TEXTURE:0 SURFACE:0 SAMPLER:0", k.Registers, k.Stack, k.Shared, banks)
+	return fmt.Sprintf("REG:%d STACK:%d SHARED:%d LOCAL:0%s TEXTURE:0 SURFACE:0 SAMPLER:0", k.Registers, k.Stack,
+		k.Shared, banks)
 }

@@ -18,13 +18,15 @@ func TestOccupancy(t *testing.T) {
 	toolkits := kit.Toolkits(t)
 	tk := toolkits[len(toolkits)-1]
 	oracle := filepath.Join(t.TempDir(), "occupancy")
-	if out, err := exec.Command("gcc", "-I"+filepath.Join(tk.Root, "include"), "testdata/occupancy.c", "-o", oracle).CombinedOutput(); err != nil {
+	if out, err := exec.Command("gcc", "-I"+filepath.Join(tk.Root, "include"), "testdata/occupancy.c",
+		"-o", oracle).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	var questions strings.Builder
 	var mine, asked []string
 	for _, target := range []struct{ major, minor, shared int }{
-		{7, 5, 64}, {8, 0, 164}, {8, 6, 100}, {8, 7, 164}, {8, 9, 100}, {9, 0, 228}, {10, 0, 228}, {10, 3, 228}, {11, 0, 228}, {12, 0, 100}, {12, 1, 100},
+		{7, 5, 64}, {8, 0, 164}, {8, 6, 100}, {8, 7, 164}, {8, 9, 100}, {9, 0, 228}, {10, 0, 228}, {10, 3, 228},
+		{11, 0, 228}, {12, 0, 100}, {12, 1, 100},
 	} {
 		for _, threads := range []int{32, 96, 128, 256, 512, 1024} {
 			for _, registers := range []int{0, 8, 24, 32, 33, 40, 64, 96, 128, 168, 255} {
@@ -34,7 +36,8 @@ func TestOccupancy(t *testing.T) {
 					if !ok {
 						t.Fatalf("the limits of %s are not known", name)
 					}
-					line := fmt.Sprintf("%d %d %d %d %d %d %d", target.major, target.minor, o.Most*32, target.shared<<10, threads, registers, shared)
+					line := fmt.Sprintf("%d %d %d %d %d %d %d", target.major, target.minor, o.Most*32, target.shared<<10, threads,
+						registers, shared)
 					fmt.Fprintln(&questions, line)
 					asked = append(asked, line)
 					mine = append(mine, fmt.Sprint(o.Warps/((threads+31)/32)))

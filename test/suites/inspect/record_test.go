@@ -27,13 +27,16 @@ func TestRecord(t *testing.T) {
 		actions []string
 	}{
 		{"whole", []string{"stored", "stored"}, []string{"-dlto"}, "whole",
-			[]record.Reason{{Rule: "all code that takes part is LTO-IR"}, {Rule: "the program is closed: ptxas makes the result"}}, []string{"compile", "assemble"}},
+			[]record.Reason{{Rule: "all code that takes part is LTO-IR"},
+				{Rule: "the program is closed: ptxas makes the result"}}, []string{"compile", "assemble"}},
 		{"native object", []string{"stored", "rdc"}, []string{"-dlto"}, "partial",
-			[]record.Reason{{Rule: "native code takes part", Input: "rdc/b.o"}, merged}, []string{"compile", "assemble", "merge"}},
+			[]record.Reason{{Rule: "native code takes part", Input: "rdc/b.o"}, merged},
+			[]string{"compile", "assemble", "merge"}},
 		{"forced", []string{"stored", "stored"}, []string{"-dlto", "-force-partial-lto"}, "partial",
 			[]record.Reason{{Rule: "-force-partial-lto was given"}, merged}, []string{"compile", "assemble", "merge"}},
 		{"relocatable", []string{"stored", "stored"}, []string{"-dlto", "-r"}, "relocatable",
-			[]record.Reason{{Rule: "-r asks for a result that can be linked again"}, merged}, []string{"compile", "assemble", "merge"}},
+			[]record.Reason{{Rule: "-r asks for a result that can be linked again"}, merged},
+			[]string{"compile", "assemble", "merge"}},
 		{"plain", []string{"rdc", "rdc"}, nil, "plain",
 			[]record.Reason{{Rule: "link-time optimization was not asked for"}}, []string{"merge"}},
 	} {
@@ -73,7 +76,8 @@ func recordOf(t *testing.T, tk kit.Toolkit, args []string) *record.Record {
 // recordAt does that in a folder, where the output is out.cubin.
 func recordAt(t *testing.T, tk kit.Toolkit, dir string, args []string) *record.Record {
 	t.Helper()
-	args = append([]string{"-arch=sm_80", "--warpld-cuda=" + tk.Root, "--warpld-record=" + dir, "-o", filepath.Join(dir, "out.cubin")}, args...)
+	args = append([]string{"-arch=sm_80", "--warpld-cuda=" + tk.Root, "--warpld-record=" + dir,
+		"-o", filepath.Join(dir, "out.cubin")}, args...)
 	if text, err := exec.Command(kit.Binary(t), args...).CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, text)
 	}

@@ -20,15 +20,19 @@ import (
 // of its source, but where it calls by pointers.
 func TestRegistered(t *testing.T) {
 	want := []string{
-		"k_devuse(int*)", "k_ext_unused(int*)", "k_ext_used(int*)", "k_int_unused(int*) (static)", "k_int_used(int*) (static)",
+		"k_devuse(int*)", "k_ext_unused(int*)", "k_ext_used(int*)", "k_int_unused(int*) (static)",
+		"k_int_used(int*) (static)",
 		"c_ext_devused", "c_ext_unused", "c_ext_used", "c_int_unused (static)", "c_int_used (static)",
 		"d_ext_devused", "d_ext_unused", "d_ext_used", "d_int_unused (static)", "d_int_used (static)",
 	}
 	tk := kit.Toolkits(t)[0]
-	for _, options := range []string{"-O0", "-O2", "-O3 -Xcompiler -fPIC", "-O2 -Xcompiler -ffunction-sections,-fdata-sections",
-		"-O0 -ccbin aarch64-linux-gnu-g++", "-O2 -ccbin aarch64-linux-gnu-g++", "-O2 -ccbin clang++-19 -allow-unsupported-compiler"} {
+	for _, options := range []string{"-O0", "-O2", "-O3 -Xcompiler -fPIC",
+		"-O2 -Xcompiler -ffunction-sections,-fdata-sections",
+		"-O0 -ccbin aarch64-linux-gnu-g++", "-O2 -ccbin aarch64-linux-gnu-g++",
+		"-O2 -ccbin clang++-19 -allow-unsupported-compiler"} {
 		object := filepath.Join(t.TempDir(), "hostref.o")
-		args := append(strings.Fields(options), "-w", "-gencode=arch=compute_80,code=lto_80", "-dc", "../../programs/corpus/hostref.cu", "-o", object)
+		args := append(strings.Fields(options), "-w", "-gencode=arch=compute_80,code=lto_80", "-dc",
+			"../../programs/corpus/hostref.cu", "-o", object)
 		if out, err := exec.Command(tk.Tool("nvcc"), args...).CombinedOutput(); err != nil {
 			t.Fatalf("nvcc %s: %v\n%s", options, err, out)
 		}

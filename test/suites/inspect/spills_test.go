@@ -24,7 +24,8 @@ func TestSpills(t *testing.T) {
 		for _, arch := range kit.Archs {
 			for _, registers := range []int{24, 128} {
 				file := filepath.Join(t.TempDir(), "spills.cubin")
-				out, err := exec.Command(tk.Tool("nvcc"), "-cubin", "-arch="+arch, "-Xptxas=-v", fmt.Sprintf("-maxrregcount=%d", registers), "testdata/spills.cu", "-o", file).CombinedOutput()
+				out, err := exec.Command(tk.Tool("nvcc"), "-cubin", "-arch="+arch, "-Xptxas=-v",
+					fmt.Sprintf("-maxrregcount=%d", registers), "testdata/spills.cu", "-o", file).CombinedOutput()
 				said := spilled.FindSubmatch(out)
 				if err != nil || said == nil {
 					t.Fatalf("%v\n%s", err, out)
@@ -43,7 +44,7 @@ func TestSpills(t *testing.T) {
 				}
 				stores, _ := strconv.Atoi(string(said[1]))
 				loads, _ := strconv.Atoi(string(said[2]))
-				if kernels[0].Spills != (stores+loads)/4 || registers == 24 && stores == 0 {
+				if kernels[0].Spills != (stores+loads)/4 || (registers == 24 && stores == 0) {
 					t.Errorf("%s %s %d registers: %d spills, ptxas says %s", tk.Release(), arch, registers, kernels[0].Spills, said[0])
 				}
 			}

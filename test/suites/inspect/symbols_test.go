@@ -35,18 +35,21 @@ func TestRemoved(t *testing.T) {
 	}
 	var links []link
 	for _, kind := range []string{"stored", "default"} {
-		for _, program := range append(programs, []string{"hostref.o"}, []string{"names.o"}, []string{"w1.o", "w2.o"}, []string{"launch.o", "lay1.o", "lay2.o", "many1.o", "many2.o", "a.o", "b.o"}) {
+		for _, program := range append(programs, []string{"hostref.o"}, []string{"names.o"}, []string{"w1.o", "w2.o"},
+			[]string{"launch.o", "lay1.o", "lay2.o", "many1.o", "many2.o", "a.o", "b.o"}) {
 			if program[0] == "many1.o" {
 				continue // it takes long, and most of it is removed in another program
 			}
 			links = append(links, link{kind + "/" + strings.Join(program, "+"), corpus(kind, program...), []string{"-dlto"}})
 		}
 		links = append(links,
-			link{kind + "/names.o/kernels-used", corpus(kind, "names.o"), []string{"-dlto", "-kernels-used=rerun", "-variables-used=level"}},
+			link{kind + "/names.o/kernels-used", corpus(kind, "names.o"),
+				[]string{"-dlto", "-kernels-used=rerun", "-variables-used=level"}},
 			link{kind + "/hostref.o/partial", corpus(kind, "hostref.o"), []string{"-dlto", "-force-partial-lto"}},
 			link{kind + "/generated", generated(kind), []string{"-dlto"}})
 	}
-	links = append(links, link{"rdc", corpus("rdc", "a.o", "b.o"), nil}, link{"rdc/kernels-used", corpus("rdc", "a.o", "b.o"), []string{"-kernels-used=ka"}})
+	links = append(links, link{"rdc", corpus("rdc", "a.o", "b.o"), nil},
+		link{"rdc/kernels-used", corpus("rdc", "a.o", "b.o"), []string{"-kernels-used=ka"}})
 	for i, tk := range kit.Toolkits(t) {
 		for _, l := range links {
 			if strings.HasSuffix(l.name, "/generated") && (i == 0) != strings.HasPrefix(l.name, "stored") {
@@ -165,7 +168,8 @@ func TestWhyLive(t *testing.T) {
 	tk := kit.Toolkits(t)[0]
 	dir := t.TempDir()
 	record := filepath.Join(dir, "link.json")
-	args := []string{"-dlto", "-arch=sm_80", "--warpld-cuda=" + tk.Root, "-kernels-used=ka", "-o", filepath.Join(dir, "out.cubin"),
+	args := []string{"-dlto", "-arch=sm_80", "--warpld-cuda=" + tk.Root, "-kernels-used=ka",
+		"-o", filepath.Join(dir, "out.cubin"),
 		"--warpld-record=" + record, "--warpld-why-live=_Z4bfuni", tk.Object(t, "stored", "a.o"), tk.Object(t, "rdc", "b.o")}
 	want := `function bfun(int) of rdc/b.o is in the output
   code that is kept needs it; it is used by the kernel ka(int*) of stored/a.o

@@ -26,7 +26,8 @@ func TestTrace(t *testing.T) {
 		{"compressed", []string{"default/a.o", "default/b.o"}, []string{"-dlto"}, true},
 		{"partial", []string{"stored/a.o", "rdc/b.o"}, []string{"-dlto"}, true},
 		{"native", []string{"rdc/a.o", "rdc/b.o"}, nil, false},
-		{"slices", []string{"stored/names.o", "stored/hostref.o"}, []string{"-dlto", "--warpld-mode=fast", "--warpld-slice-size=0"}, true},
+		{"slices", []string{"stored/names.o", "stored/hostref.o"},
+			[]string{"-dlto", "--warpld-mode=fast", "--warpld-slice-size=0"}, true},
 		{"symbols", []string{"stored/hostref.o", "stored/names.o"}, []string{"-dlto", "--warpld-print-removed"}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {

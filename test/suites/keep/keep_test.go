@@ -44,20 +44,25 @@ func objects(names ...string) []string {
 }
 
 var links = map[string]link{
-	"whole":               {inputs: objects("hostref", "w1", "w2"), kept: whole},
-	"to PTX":              {inputs: objects("a", "b"), options: []string{"-emit-ptx"}, kept: []string{"lto.ptx"}},
-	"debug":               {inputs: objects("a", "b"), options: []string{"-g"}, kept: whole},
-	"archive":             {inputs: append(objects("a"), "FORM/libparts.a"), kept: whole},
-	"thin archive":        {inputs: append(objects("a"), "FORM/libthin.a"), beside: objects("b", "r3_printf", "r8_math"), kept: whole},
-	"LTO-IR by itself":    {inputs: append(objects("a"), "ltoir/b.ltoir"), kept: whole},
-	"partial":             {inputs: append(objects("a"), "rdc/b.o"), kept: append([]string{"part-00001.o"}, oneOfEach...)},
-	"partial with debug":  {inputs: append(objects("a"), "rdc/b.o"), options: []string{"-g"}, kept: append([]string{"part-00001.o"}, oneOfEach...)},
-	"native by itself":    {inputs: append(objects("a"), "rdc/b.cubin"), kept: append([]string{"part-00001.cubin"}, oneOfEach...)},
+	"whole":   {inputs: objects("hostref", "w1", "w2"), kept: whole},
+	"to PTX":  {inputs: objects("a", "b"), options: []string{"-emit-ptx"}, kept: []string{"lto.ptx"}},
+	"debug":   {inputs: objects("a", "b"), options: []string{"-g"}, kept: whole},
+	"archive": {inputs: append(objects("a"), "FORM/libparts.a"), kept: whole},
+	"thin archive": {inputs: append(objects("a"), "FORM/libthin.a"),
+		beside: objects("b", "r3_printf", "r8_math"), kept: whole},
+	"LTO-IR by itself": {inputs: append(objects("a"), "ltoir/b.ltoir"), kept: whole},
+	"partial":          {inputs: append(objects("a"), "rdc/b.o"), kept: append([]string{"part-00001.o"}, oneOfEach...)},
+	"partial with debug": {inputs: append(objects("a"), "rdc/b.o"), options: []string{"-g"},
+		kept: append([]string{"part-00001.o"}, oneOfEach...)},
+	"native by itself": {inputs: append(objects("a"), "rdc/b.cubin"),
+		kept: append([]string{"part-00001.cubin"}, oneOfEach...)},
 	"dynamic parallelism": {inputs: objects("cdp"), kept: append([]string{"part-00001-cudadevrt.o"}, oneOfEach...)},
 	"relocatable":         {inputs: objects("hostref", "a", "b"), options: []string{"-r"}, kept: oneOfEach},
 	"split": {inputs: objects("many1", "many2"), options: []string{"-split-compile-extended=2"},
-		kept: []string{"shard-00000/lto.ptx", "shard-00000/lto.cubin", "shard-00001/lto.ptx", "shard-00001/lto.cubin", "part-00000.o", "part-00001.o", "linked.cubin"}},
-	"without LTO": {inputs: []string{"rdc/a.o", "rdc/b.o"}, plain: true, kept: []string{"part-00000-a.fatbin", "part-00000.o", "part-00001.o", "linked.cubin"}},
+		kept: []string{"shard-00000/lto.ptx", "shard-00000/lto.cubin", "shard-00001/lto.ptx", "shard-00001/lto.cubin",
+			"part-00000.o", "part-00001.o", "linked.cubin"}},
+	"without LTO": {inputs: []string{"rdc/a.o", "rdc/b.o"}, plain: true,
+		kept: []string{"part-00000-a.fatbin", "part-00000.o", "part-00001.o", "linked.cubin"}},
 }
 
 // forEachForm runs f for the toolkits and the forms in which objects hold LTO-IR.
@@ -153,7 +158,8 @@ func check(t *testing.T, result kit.Result, want []string) {
 		t.Fatalf("the last of these commands failed:\n%s", result.Stdout)
 	}
 	if !bytes.Equal(remade["linked"], result.Files["linked"]) || len(result.Files["linked"]) == 0 {
-		t.Errorf("these commands make another output of %d bytes, not %d:\n%s", len(remade["linked"]), len(result.Files["linked"]), result.Stdout)
+		t.Errorf("these commands make another output of %d bytes, not %d:\n%s", len(remade["linked"]),
+			len(result.Files["linked"]), result.Stdout)
 	}
 	kept := keptFiles(t, result)
 	for name, data := range kept {
@@ -187,12 +193,15 @@ func TestCommandsRemakeTheLink(t *testing.T) {
 func TestNativePTX(t *testing.T) {
 	forEachForm(t, func(t *testing.T, tk kit.Toolkit, form string) {
 		native := filepath.Join(t.TempDir(), "b.o")
-		nvcc := exec.Command(tk.Tool("nvcc"), "-dc", "-gencode", "arch=compute_80,code=compute_80", "../../programs/corpus/b.cu", "-o", native)
+		nvcc := exec.Command(tk.Tool("nvcc"), "-dc", "-gencode", "arch=compute_80,code=compute_80",
+			"../../programs/corpus/b.cu", "-o", native)
 		if out, err := nvcc.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		job := kit.NewJob(t, []string{tk.Object(t, form, "a.o"), native}, "-m64", "-arch="+target, "-dlto", "a.o", "b.o", "-o", "linked")
-		check(t, run(t, tk, job, "-vkeep"), []string{"native-00000-b/lto.ptx", "native-00000-b/lto.cubin", "lto.cubin", "part-00001.o"})
+		job := kit.NewJob(t, []string{tk.Object(t, form, "a.o"), native}, "-m64", "-arch="+target, "-dlto", "a.o", "b.o",
+			"-o", "linked")
+		check(t, run(t, tk, job, "-vkeep"), []string{"native-00000-b/lto.ptx", "native-00000-b/lto.cubin", "lto.cubin",
+			"part-00001.o"})
 	})
 }
 
@@ -200,12 +209,15 @@ func TestNativePTX(t *testing.T) {
 func TestPTXInput(t *testing.T) {
 	forEachForm(t, func(t *testing.T, tk kit.Toolkit, form string) {
 		text := filepath.Join(t.TempDir(), "b.ptx")
-		nvcc := exec.Command(tk.Tool("nvcc"), "-ptx", "-rdc=true", "-arch=compute_80", "../../programs/corpus/b.cu", "-o", text)
+		nvcc := exec.Command(tk.Tool("nvcc"), "-ptx", "-rdc=true", "-arch=compute_80", "../../programs/corpus/b.cu",
+			"-o", text)
 		if out, err := nvcc.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		job := kit.NewJob(t, []string{tk.Object(t, form, "a.o"), text}, "-m64", "-arch="+target, "-dlto", "a.o", "b.ptx", "-o", "linked")
-		check(t, run(t, tk, job, "-vkeep"), []string{"native-00000-b/lto.ptx", "native-00000-b/lto.cubin", "lto.cubin", "part-00001.cubin"})
+		job := kit.NewJob(t, []string{tk.Object(t, form, "a.o"), text}, "-m64", "-arch="+target, "-dlto", "a.o", "b.ptx",
+			"-o", "linked")
+		check(t, run(t, tk, job, "-vkeep"), []string{"native-00000-b/lto.ptx", "native-00000-b/lto.cubin", "lto.cubin",
+			"part-00001.cubin"})
 	})
 }
 
@@ -216,7 +228,8 @@ func TestQuoting(t *testing.T) {
 		if err := os.Symlink(tk.Object(t, form, "b.o"), odd); err != nil {
 			t.Fatal(err)
 		}
-		job := kit.NewJob(t, []string{tk.Object(t, form, "a.o"), odd}, "-arch="+target, "-dlto", "a.o", filepath.Base(odd), "-o", "linked")
+		job := kit.NewJob(t, []string{tk.Object(t, form, "a.o"), odd}, "-arch="+target, "-dlto", "a.o",
+			filepath.Base(odd), "-o", "linked")
 		check(t, run(t, tk, job, "--verbose-keep"), whole)
 	})
 }
@@ -229,7 +242,8 @@ func TestFailedLink(t *testing.T) {
 		if result.Exit != 255 || result.Files["linked"] != nil {
 			t.Fatalf("exit code %d, %d bytes of output\n%s", result.Exit, len(result.Files["linked"]), result.Stderr)
 		}
-		if remade, exit := remake(t, result.Stdout); exit != 255 || !bytes.Equal(remade["lto.cubin"], keptFiles(t, result)["lto.cubin"]) {
+		if remade, exit := remake(t, result.Stdout); exit != 255 ||
+			!bytes.Equal(remade["lto.cubin"], keptFiles(t, result)["lto.cubin"]) {
 			t.Errorf("exit code %d of the last of these commands, or another cubin:\n%s", exit, result.Stdout)
 		}
 	})

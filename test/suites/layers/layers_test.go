@@ -50,7 +50,8 @@ func (p goPackage) name() string { return strings.TrimPrefix(p.ImportPath, modul
 // packages lists those of the program, not those of its tests.
 func packages(t *testing.T) []goPackage {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-json=ImportPath,Dir,GoFiles,Imports", module+"cmd/...", module+"internal/...").Output()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Dir,GoFiles,Imports", module+"cmd/...", module+
+		"internal/...").Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}
@@ -70,7 +71,7 @@ func packages(t *testing.T) []goPackage {
 	return list
 }
 
-// covers says whether the pattern stands for the path.
+// covers reports whether the pattern stands for the path.
 func covers(pattern, path string) bool {
 	if root, ok := strings.CutSuffix(pattern, "/..."); ok {
 		return path == root || strings.HasPrefix(path, root+"/")

@@ -37,7 +37,8 @@ func TestStrict(t *testing.T) {
 func TestNvlinksWay(t *testing.T) {
 	s := settings(t)[0]
 	for _, i := range improvements {
-		if slices.Contains([]string{"endless-loop", "split-order", "split-crash", "nvvmpath", "verbose-keep"}, i.id) { // a missing -nvvmpath is added, and -vkeep left out
+		// a missing -nvvmpath is added, and -vkeep left out
+		if slices.Contains([]string{"endless-loop", "split-order", "split-crash", "nvvmpath", "verbose-keep"}, i.id) {
 			continue
 		}
 		t.Run(i.id, func(t *testing.T) {

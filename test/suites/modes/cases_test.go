@@ -10,7 +10,7 @@ type group struct {
 	name    string
 	inputs  []string
 	options []string
-	archs   []string // the targets; nil: all
+	archs   []string // the targets, or nil for all
 }
 
 func (g group) targets() []string {
@@ -53,10 +53,11 @@ var groups = []group{
 		options: []string{"", "-emit-ptx", "-r", "-force-partial-lto"},
 	},
 	{
-		name:    "whole programs with other options",
-		inputs:  []string{"LTO FORM/a.o FORM/b.o DEVRT", "LTO FORM/hostref.o FORM/b.fatbin"},
-		options: []string{"-v", "-dump-callgraph", "-time=times.csv", "-g", "-force-whole-lto", "-ignore-host-info", "-keep-system-libraries"},
-		archs:   []string{"sm_90"},
+		name:   "whole programs with other options",
+		inputs: []string{"LTO FORM/a.o FORM/b.o DEVRT", "LTO FORM/hostref.o FORM/b.fatbin"},
+		options: []string{"-v", "-dump-callgraph", "-time=times.csv", "-g", "-force-whole-lto", "-ignore-host-info",
+			"-keep-system-libraries"},
+		archs: []string{"sm_90"},
 	},
 	{
 		name: "the device runtime",
@@ -88,10 +89,11 @@ var groups = []group{
 		options: []string{"", "-v -r", "-emit-ptx"},
 	},
 	{
-		name:    "partial links with other options",
-		inputs:  []string{"LTO FORM/a.o rdc/b.o DEVRT", "LTO FORM/hostref.o FORM/a.o ptx/b.o"},
-		options: []string{"-v", "-dump-callgraph", "-time=times.csv", "-g", "-force-partial-lto", "-force-whole-lto", "-ignore-host-info", "-kernels-used=ka"},
-		archs:   []string{"sm_90"},
+		name:   "partial links with other options",
+		inputs: []string{"LTO FORM/a.o rdc/b.o DEVRT", "LTO FORM/hostref.o FORM/a.o ptx/b.o"},
+		options: []string{"-v", "-dump-callgraph", "-time=times.csv", "-g", "-force-partial-lto", "-force-whole-lto",
+			"-ignore-host-info", "-kernels-used=ka"},
+		archs: []string{"sm_90"},
 	},
 	{
 		name: "partial links of other inputs",
@@ -158,8 +160,10 @@ var groups = []group{
 			"cubin/a.cubin cubin/b.cubin",
 			"ptx/a.o ptx/b.o",
 		},
-		options: []string{"", "-v", "-dump-callgraph", "-dump-callgraph-no-demangle", "-g", "-r", "-time=times.csv", "-kernels-used=ka,k_ext_unused", "-variables-used=gvar,d_ext_unused",
-			"-use-host-info", "-ignore-host-info", "-preserve-relocs", "-extrawarn -suppress-stack-size-warning", "-w -disable-infos", "-Werror"},
+		options: []string{"", "-v", "-dump-callgraph", "-dump-callgraph-no-demangle", "-g", "-r", "-time=times.csv",
+			"-kernels-used=ka,k_ext_unused", "-variables-used=gvar,d_ext_unused",
+			"-use-host-info", "-ignore-host-info", "-preserve-relocs", "-extrawarn -suppress-stack-size-warning",
+			"-w -disable-infos", "-Werror"},
 		archs: []string{"sm_80"},
 	},
 	{
@@ -195,8 +199,9 @@ var groups = []group{
 			"dead/native.o dead/launcher.o",
 			"LTO FORM-extra/dead.o dead/launcher.o rdc/r3_printf.o DEVRT",
 		},
-		options: []string{"", "-kernels-used=k_ext_unused,run", "-variables-used=d_ext_unused,level", "-kernels-used=ka -variables-used=gvar -use-host-info", "-kernels-used=kb -ignore-host-info"},
-		archs:   []string{"sm_80", "sm_100"},
+		options: []string{"", "-kernels-used=k_ext_unused,run", "-variables-used=d_ext_unused,level",
+			"-kernels-used=ka -variables-used=gvar -use-host-info", "-kernels-used=kb -ignore-host-info"},
+		archs: []string{"sm_80", "sm_100"},
 	},
 	{
 		name: "architectures",
@@ -247,16 +252,20 @@ var groups = []group{
 			"rdc/a.o rdc/b.o +ar/libother.a -L. -lother",
 			"rdc/a.o rdc/b.o -maxrregcount=24 -maxrregcount=32",
 		},
-		options: []string{"", "-w", "-Werror", "-disable-infos", "-Werror -disable-infos -w", "-Werror -suppress-arch-warning -suppress-stack-size-warning"},
-		archs:   []string{"sm_90"},
+		options: []string{"", "-w", "-Werror", "-disable-infos", "-Werror -disable-infos -w",
+			"-Werror -suppress-arch-warning -suppress-stack-size-warning"},
+		archs: []string{"sm_90"},
 	},
 	{
 		name: "inputs that are broken, empty or of no use",
 		inputs: []string{
-			"bad/empty.o", "bad/empty.ltoir", "bad/empty.cubin", "bad/empty.fatbin", "bad/empty.a", "bad/empty.ptx", "bad/short.o", "bad/short.xyz",
-			"bad/text.o", "bad/text.txt", "bad/text.cubin", "bad/text.fatbin", "bad/text.ltoir", "bad/text.bc", "bad/text.a", "bad/text", "bad/text.ptx",
+			"bad/empty.o", "bad/empty.ltoir", "bad/empty.cubin", "bad/empty.fatbin", "bad/empty.a", "bad/empty.ptx",
+			"bad/short.o", "bad/short.xyz",
+			"bad/text.o", "bad/text.txt", "bad/text.cubin", "bad/text.fatbin", "bad/text.ltoir", "bad/text.bc", "bad/text.a",
+			"bad/text", "bad/text.ptx",
 			"bad/host.cubin", "bad/cut.o", "bad/cut.cubin", "bad/cut.ltoir", "bad/cut.fatbin", "nosuch.o",
-			"host/lib.so", "ar/libcubin.a", "ar/libempty.a", "ar/libmagic.a", "ptx/b.ptx", "cubin/b", "ltoir/b.xyz", "ltoir/renamed.o", "stored/renamed.o", "linked/b.o", "linked/b.cubin",
+			"host/lib.so", "ar/libcubin.a", "ar/libempty.a", "ar/libmagic.a", "ptx/b.ptx", "cubin/b", "ltoir/b.xyz",
+			"ltoir/renamed.o", "stored/renamed.o", "linked/b.o", "linked/b.cubin",
 			"-lnosuch", "+ar/libhidden.a +ar/libhidden.so -L. -lhidden", "+ar/libother.a -L. -lother",
 		},
 		options: []string{"rdc/a.o -r", "LTO FORM/a.o -r"},
@@ -281,19 +290,26 @@ var groups = []group{
 	{
 		name:   "options of compilation",
 		inputs: []string{"LTO FORM/a.o rdc/b.o DEVRT", "LTO FORM/a.o FORM/b.o DEVRT"},
-		options: []string{"-maxrregcount=24", "-Ofc=min", "-Ofc=max", "-Ofc=0", "-Xptxas=-v", "-Xptxas=-O1,-warn-spills", "-Xnvvm=-opt=0", "-Xnvvm=-ftz=1 -emit-ptx",
-			"-Xnvvm=-prec-sqrt=0", "-device-stack-protector=true", "-arch=compute_$N", "-arch=sm_120", "-cuda-api-version=13.0", "-verbose-tkinfo=true", "-force-rela",
+		options: []string{"-maxrregcount=24", "-Ofc=min", "-Ofc=max", "-Ofc=0", "-Xptxas=-v", "-Xptxas=-O1,-warn-spills",
+			"-Xnvvm=-opt=0", "-Xnvvm=-ftz=1 -emit-ptx",
+			"-Xnvvm=-prec-sqrt=0", "-device-stack-protector=true", "-arch=compute_$N", "-arch=sm_120",
+			"-cuda-api-version=13.0", "-verbose-tkinfo=true", "-force-rela",
 			"-disable-smem-reservation=true", "-enable-extended-smem=true"},
 		archs: []string{"sm_80", "sm_100"},
 	},
 	{
 		name: "options that the objects carry",
 		inputs: []string{
-			"LTO opt/ftz1.fatbin opt/plain.fatbin", "LTO opt/ftz1.fatbin opt/ftz0.fatbin", "LTO opt/div1.fatbin opt/div0.fatbin", "LTO opt/div1.fatbin opt/plain.fatbin",
-			"LTO opt/sqrt1.fatbin opt/sqrt0.fatbin", "LTO opt/fma1.fatbin opt/fma0.fatbin", "LTO opt/reg32.fatbin opt/reg40.fatbin", "LTO opt/reg32.fatbin opt/plain.fatbin",
-			"LTO opt/reg32.fatbin opt/reg32b.fatbin", "LTO opt/line.fatbin opt/plain.fatbin", "LTO opt/line.fatbin opt/lineb.fatbin", "LTO opt/inline.fatbin opt/plain.fatbin",
-			"LTO opt/split2.fatbin opt/split3.fatbin", "LTO opt/split2.fatbin opt/plain.fatbin", "LTO opt/odd.fatbin opt/plain.fatbin", "LTO opt/all.fatbin opt/none.fatbin",
-			"LTO opt/ftz1.fatbin ltoir/hostref.ltoir", "LTO FORM-maxreg/w1.o FORM/w2.o DEVRT", "LTO FORM-lineinfo/w1.o FORM/w2.o DEVRT", "LTO FORM-fastmath/w1.o FORM/w2.o DEVRT",
+			"LTO opt/ftz1.fatbin opt/plain.fatbin", "LTO opt/ftz1.fatbin opt/ftz0.fatbin",
+			"LTO opt/div1.fatbin opt/div0.fatbin", "LTO opt/div1.fatbin opt/plain.fatbin",
+			"LTO opt/sqrt1.fatbin opt/sqrt0.fatbin", "LTO opt/fma1.fatbin opt/fma0.fatbin",
+			"LTO opt/reg32.fatbin opt/reg40.fatbin", "LTO opt/reg32.fatbin opt/plain.fatbin",
+			"LTO opt/reg32.fatbin opt/reg32b.fatbin", "LTO opt/line.fatbin opt/plain.fatbin",
+			"LTO opt/line.fatbin opt/lineb.fatbin", "LTO opt/inline.fatbin opt/plain.fatbin",
+			"LTO opt/split2.fatbin opt/split3.fatbin", "LTO opt/split2.fatbin opt/plain.fatbin",
+			"LTO opt/odd.fatbin opt/plain.fatbin", "LTO opt/all.fatbin opt/none.fatbin",
+			"LTO opt/ftz1.fatbin ltoir/hostref.ltoir", "LTO FORM-maxreg/w1.o FORM/w2.o DEVRT",
+			"LTO FORM-lineinfo/w1.o FORM/w2.o DEVRT", "LTO FORM-fastmath/w1.o FORM/w2.o DEVRT",
 			"LTO FORM-maxreg/w1.o rdc/w2.o DEVRT", "LTO FORM-fastmath/w1.o rdc/w2.o DEVRT",
 		},
 		options: []string{"-maxrregcount=48 -disable-infos -w", "-emit-ptx -Xnvvm=-opt=3", "-split-compile=4 -Werror"},

@@ -20,10 +20,10 @@ type scenario struct {
 	full  string   // all of it
 	says  string   // what nvlink has to say, so that the scenario is what it claims to be
 	archs []string // the targets to link for
-	only  string   // the release that has it; empty: all
+	only  string   // the release that has it, or empty for all
 }
 
-// in says whether the scenario is one of a setting.
+// in reports whether the scenario is one of a setting.
 func (c scenario) in(s setting) bool {
 	return slices.Contains(c.archs, s.arch) && (c.only == "" || c.only == s.tk.Release())
 }
@@ -32,7 +32,7 @@ func (c scenario) in(s setting) bool {
 // docs/comparison.md shows it.
 func full() bool { return kit.Full() || os.Getenv("WARPLD_UPDATE_DOCS") == "1" }
 
-// sampled says whether a link is one of the reduced form: each command line is
+// sampled reports whether a link is one of the reduced form: each command line is
 // run in one setting, for sm_90 with the first release if it is for that, and
 // one in sixteen of the other links is, too. Which ones depends on nothing else.
 func (c scenario) sampled(s setting, first string) bool {
@@ -44,7 +44,7 @@ func (c scenario) sampled(s setting, first string) bool {
 	if c.only != "" {
 		release = c.only
 	}
-	return s.arch == arch && s.tk.Release() == release || sum(c.full+s.String())%16 == 0
+	return (s.arch == arch && s.tk.Release() == release) || sum(c.full+s.String())%16 == 0
 }
 
 func sum(text string) uint32 {
@@ -96,7 +96,7 @@ func TestComparison(t *testing.T) {
 	for _, s := range all {
 		t.Run(strings.ReplaceAll(s.String(), " ", "/"), func(t *testing.T) {
 			for _, c := range list {
-				if !c.in(s) || !full() && !c.sampled(s, all[0].tk.Release()) {
+				if !c.in(s) || (!full() && !c.sampled(s, all[0].tk.Release())) {
 					continue
 				}
 				t.Run(c.line, func(t *testing.T) {

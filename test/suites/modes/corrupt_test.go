@@ -50,7 +50,7 @@ var beside = []string{"default.o", "stored.o"}
 // A corruption is a file with one thing wrong.
 type corruption struct {
 	file string
-	cut  int // the length that is left; -1: all of it
+	cut  int // the length that is left, or -1 for all of it
 	flip int // the bit that is not as it was
 }
 
@@ -140,7 +140,8 @@ func TestCorruptInputs(t *testing.T) {
 	if err := group.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	fmt.Printf("%d corrupted inputs, each read with and without -dlto: %d times refused, %d times taken\n", len(list), refused.Load(), taken.Load())
+	fmt.Printf("%d corrupted inputs, each read with and without -dlto: %d times refused, %d times taken\n", len(list),
+		refused.Load(), taken.Load())
 	if refused.Load() < corruptions/10 || taken.Load() < corruptions/10 {
 		t.Error("nearly all are treated alike: the corruptions are not what they should be")
 	}
@@ -209,8 +210,7 @@ func readAndPlan(path string, lto bool) error {
 	return nil
 }
 
-// notDiagnostic says what keeps an error from being one for the user; empty:
-// nothing.
+// notDiagnostic returns what keeps an error from being one for the user, or nothing.
 func notDiagnostic(err error) string {
 	list := message.Of(err)
 	last := list[len(list)-1]
@@ -246,7 +246,8 @@ func TestCorruptLinks(t *testing.T) {
 				for _, member := range beside {
 					paths = append(paths, filepath.Join(inputs, member))
 				}
-				job := kit.NewJob(t, paths, "-arch=sm_80", "-dlto", "-nvvmpath="+tk.NVVM(), name, "-L"+tk.Lib(), "-lcudadevrt", "-o", output)
+				job := kit.NewJob(t, paths, "-arch=sm_80", "-dlto", "-nvvmpath="+tk.NVVM(), name, "-L"+tk.Lib(), "-lcudadevrt",
+					"-o", output)
 				started := time.Now()
 				got, err := linker.Run(job)
 				if err != nil {
@@ -266,7 +267,8 @@ func TestCorruptLinks(t *testing.T) {
 			})
 		}
 	})
-	fmt.Printf("%d corrupted inputs linked from end to end: %d times refused, %d times linked\n", withBinary, refused.Load(), linked.Load())
+	fmt.Printf("%d corrupted inputs linked from end to end: %d times refused, %d times linked\n", withBinary,
+		refused.Load(), linked.Load())
 }
 
 // badEnd says what is wrong with the end of a link, however it ended.

@@ -82,7 +82,8 @@ func (s setting) checkReasons(t *testing.T, r *record.Record) {
 		t.Errorf("nothing says why the link is %s", r.Mode)
 	}
 	for _, reason := range r.Reasons {
-		if named := slices.ContainsFunc(r.Inputs, func(in record.Input) bool { return in.Name == reason.Input }); reason.Input != "" && !named {
+		if named := slices.ContainsFunc(r.Inputs,
+			func(in record.Input) bool { return in.Name == reason.Input }); reason.Input != "" && !named {
 			t.Errorf("%q is about %q, which is no input", reason.Rule, reason.Input)
 		}
 		if reason.Rule == "native code takes part" && reason.Input == "" {

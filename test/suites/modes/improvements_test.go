@@ -22,12 +22,12 @@ type improvement struct {
 	id     string
 	nvlink string // what nvlink does
 	warpld string // what we do
-	back   string // how to get nvlink's way; empty: by --warpld-engine=vendor
+	back   string // how to get nvlink's way, if not by --warpld-engine=vendor
 	// example is a command line on which the linkers differ.
 	example string
 	// warning is the additional warning.
 	warning *regexp.Regexp
-	// applies says whether nvlink's answer can have the fault in question, and
+	// applies reports whether nvlink's answer can have the fault in question, and
 	// instead compares our answer with what it has to be then.
 	applies func(line string, want kit.Result) bool
 	instead judgement
@@ -40,25 +40,29 @@ var improvements []improvement
 func init() { // a judgement may refer to the list
 	improvements = []improvement{
 		{
-			id:      "no-devrt",
-			nvlink:  "A whole program of host objects whose last one is not libcudadevrt: writes the right output, then fails with `expected libcudadevrt object`.",
+			id: "no-devrt",
+			nvlink: "A whole program of host objects whose last one is not libcudadevrt: writes the right output, then " +
+				"fails with `expected libcudadevrt object`.",
 			warpld:  "Succeeds, with the output that nvlink makes when libcudadevrt comes last.",
 			example: "LTO FORM/a.o FORM/b.o",
 			applies: says("nvlink fatal   : expected libcudadevrt object\n"),
 			instead: withRuntimeLast,
 		},
 		{
-			id:      "runtime-order",
-			nvlink:  "libcudadevrt before the last object with LTO-IR, in a link that is not whole: fails with `unexpected object after cudadevrt`.",
+			id: "runtime-order",
+			nvlink: "libcudadevrt before the last object with LTO-IR, in a link that is not whole: fails with " +
+				"`unexpected object after cudadevrt`.",
 			warpld:  "Links as if libcudadevrt came last.",
 			example: "LTO FORM/a.o $LIB/libcudadevrt.a FORM/b.o -r",
 			applies: says("nvlink fatal   : unexpected object after cudadevrt\n"),
 			instead: withRuntimeLast,
 		},
 		{
-			id:      "bare-ir",
-			nvlink:  "`.ltoir`, `.nvvm` and `.fatbin` inputs in a link that is not whole, when no host object has LTO-IR: compiles their code, and leaves it out of the result.",
-			warpld:  "Keeps it, at the place of the last of them; as nvlink does when an empty host object with LTO-IR stands there.",
+			id: "bare-ir",
+			nvlink: "`.ltoir`, `.nvvm` and `.fatbin` inputs in a link that is not whole, when no host object has " +
+				"LTO-IR: compiles their code, and leaves it out of the result.",
+			warpld: "Keeps it, at the place of the last of them; as nvlink does when an empty host object with LTO-IR " +
+				"stands there.",
 			example: "LTO ltoir/a.ltoir rdc/b.o",
 			applies: func(line string, _ kit.Result) bool { return bareIR.MatchString(line) },
 			instead: withHostObject,
@@ -91,16 +95,18 @@ func init() { // a judgement may refer to the list
 			instead: as("-Xnvvm=-prec-sqrt=0", "-Xnvvm=-link-lto"), // the code has no square root
 		},
 		{
-			id:      "virtual-target",
-			nvlink:  "`-arch=compute_NN`: fails if NN has three digits; writes nothing, with exit code 0, if the link is not whole.",
+			id: "virtual-target",
+			nvlink: "`-arch=compute_NN`: fails if NN has three digits; writes nothing, with exit code 0, if the link is " +
+				"not whole.",
 			warpld:  "Links as for `sm_NN`.",
 			example: "LTO FORM/a.o rdc/b.o DEVRT -arch=compute_$N",
 			applies: func(line string, _ kit.Result) bool { return strings.Contains(line, "-arch=compute_$N") },
 			instead: as("-arch=compute_$N", "-arch=sm_$N"),
 		},
 		{
-			id:      "split-order",
-			nvlink:  "`-split-compile-extended`: merges the parts in the order in which they are done, so that no two links give the same bytes.",
+			id: "split-order",
+			nvlink: "`-split-compile-extended`: merges the parts in the order in which they are done, so that no two " +
+				"links give the same bytes.",
 			warpld:  "Merges them in an order that depends on their contents. The symbols and the code are the same.",
 			example: "LTO FORM/many1.o FORM/many2.o DEVRT -split-compile-extended=2",
 			applies: func(line string, want kit.Result) bool {
@@ -117,8 +123,9 @@ func init() { // a judgement may refer to the list
 			instead: withAssembled,
 		},
 		{
-			id:      "split-crash",
-			nvlink:  "`-split-compile-extended`: crashes about once in forty times, and always on programs of some hundred modules.",
+			id: "split-crash",
+			nvlink: "`-split-compile-extended`: crashes about once in forty times, and always on programs of some " +
+				"hundred modules.",
 			warpld:  "The compiler runs in a process of its own, whose crash does not end the link.",
 			example: "LTO FORM/many1.o FORM/many2.o DEVRT -split-compile-extended=2",
 			applies: func(line string, want kit.Result) bool {
@@ -160,9 +167,10 @@ func init() { // a judgement may refer to the list
 			warning: regexp.MustCompile(`^nvlink warning : kernels of '.*' are removed unless`),
 		},
 		{
-			id:      "member-arch",
-			nvlink:  "A member of an archive without code for the target: leaves it out in silence; of other inputs it warns.",
-			warpld:  "The same, with the warning for other inputs, which `--warpld-strict` makes an error and `-Werror` does not.",
+			id:     "member-arch",
+			nvlink: "A member of an archive without code for the target: leaves it out in silence; of other inputs it warns.",
+			warpld: "The same, with the warning for other inputs, which `--warpld-strict` makes an error and `-Werror` " +
+				"does not.",
 			back:    "`-suppress-arch-warning`, or `-w`",
 			example: "rdc/a.o rdc/b.o ar/libold.a",
 			warning: regexp.MustCompile(`^nvlink warning : SM Arch \('.*'\) not found in '.*\.a:.*'`),
@@ -265,7 +273,8 @@ func withoutKeeping(s setting, tb testing.TB, line string, want, got kit.Result)
 // succeeds wants an output.
 func succeeds(_ setting, _ testing.TB, _ string, _, got kit.Result) verdict {
 	if got.Exit != 0 || len(got.Files[output]) == 0 {
-		return verdict{outcome: different, differences: []string{fmt.Sprintf("exit code %d and %d bytes", got.Exit, len(got.Files[output]))}}
+		return verdict{outcome: different,
+			differences: []string{fmt.Sprintf("exit code %d and %d bytes", got.Exit, len(got.Files[output]))}}
 	}
 	return verdict{outcome: "an output where nvlink has none"}
 }
@@ -282,7 +291,8 @@ func sameSymbols(_ setting, tb testing.TB, _ string, want, got kit.Result) verdi
 	a, errA := contents(want.Files[output])
 	b, errB := contents(got.Files[output])
 	if errA != nil || errB != nil || len(a) == 0 || !maps.Equal(a, b) {
-		return verdict{outcome: different, differences: []string{fmt.Sprintf("the symbols or sizes are not the same (%v, %v)", errA, errB)}}
+		return verdict{outcome: different,
+			differences: []string{fmt.Sprintf("the symbols or sizes are not the same (%v, %v)", errA, errB)}}
 	}
 	want.Files = maps.Clone(want.Files)
 	want.Files[output] = got.Files[output]

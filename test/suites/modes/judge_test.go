@@ -82,7 +82,8 @@ func compare(want, got kit.Result) verdict {
 	}
 	want.Files, got.Files = nil, nil
 	v.differences = append(v.differences, kit.Comparison{}.Differences(want, got)...)
-	v.differences = append(v.differences, kit.Comparison{}.Differences(kit.Result{Files: wantFiles}, kit.Result{Files: gotFiles})...)
+	v.differences = append(v.differences, kit.Comparison{}.Differences(kit.Result{Files: wantFiles},
+		kit.Result{Files: gotFiles})...)
 	if len(v.differences) > 0 {
 		v.outcome = different
 	}
@@ -114,7 +115,8 @@ func compareOutput(want, got []byte) (outcome string, differences []string) {
 func withoutWarnings(nvlinks, text string) (rest string, ids []string) {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
-		at := slices.IndexFunc(improvements, func(i improvement) bool { return i.warning != nil && i.warning.MatchString(line) })
+		at := slices.IndexFunc(improvements,
+			func(i improvement) bool { return i.warning != nil && i.warning.MatchString(line) })
 		if at < 0 || strings.Contains(nvlinks, line) {
 			b.WriteString(line)
 		} else if id := improvements[at].id; !slices.Contains(ids, id) {

@@ -12,13 +12,14 @@ const messageGroup = "messages"
 // error, PTX that is empty or wrong, crashes and hangs.
 var messages = []struct {
 	text, line string
-	arch       string // the target; empty: the first one
-	only       string // the release; empty: all
+	arch       string // the target, or empty for the first one
+	only       string // the release, or empty for all
 }{
 	// libnvvm and ptxas.
 	{text: "-nvvmpath should be specified with -lto", line: "-dlto FORM/a.o FORM/b.o DEVRT"},
 	{text: "elfLink linker library load error", line: "-dlto -nvvmpath=nowhere FORM/a.o FORM/b.o DEVRT"},
-	{text: "libnvvm : error: -bogus is an unsupported optionNVVM_ERROR_INVALID_OPTION", line: "LTO FORM/a.o FORM/b.o -Xnvvm=-bogus DEVRT"},
+	{text: "libnvvm : error: -bogus is an unsupported optionNVVM_ERROR_INVALID_OPTION",
+		line: "LTO FORM/a.o FORM/b.o -Xnvvm=-bogus DEVRT"},
 	{text: "elfLink JIT compile failed", line: "LTO FORM/a.o FORM/b.o -Xnvvm=-opt=3,-opt=2 DEVRT"},
 	{text: "symbol multiply defined!", line: "LTO FORM/a.o FORM/b.o FORM/dup.o DEVRT"},
 	{text: "parse Malformed block", line: "LTO bad/cut.ltoir"},
@@ -31,9 +32,12 @@ var messages = []struct {
 
 	{text: "ptxas application ptx input, line 4; error   : Unknown symbol '%r1'", line: "rdc/a.o bad/code.fatbin"},
 	{text: "ptxas fatal   : Ptx assembly aborted due to errors", line: "LTO FORM/a.o bad/code.fatbin rdc/b.o"},
-	{text: "Unresolved extern variable 'nowhere' in whole program compilation, ignoring extern qualifier", line: "LTO FORM-extra/variable.o DEVRT"},
-	{text: "Conflicting options '--device-debug' and '--Ofast-compile=<min,mid,max>' specified", line: "LTO FORM/a.o FORM/b.o -Ofc=mid -g DEVRT"},
-	{text: "incompatible redefinition for option 'gpu-name'", line: "LTO FORM/a.o FORM/b.o -Xptxas=--gpu-name=sm_86 DEVRT"},
+	{text: "Unresolved extern variable 'nowhere' in whole program compilation, ignoring extern qualifier",
+		line: "LTO FORM-extra/variable.o DEVRT"},
+	{text: "Conflicting options '--device-debug' and '--Ofast-compile=<min,mid,max>' specified",
+		line: "LTO FORM/a.o FORM/b.o -Ofc=mid -g DEVRT"},
+	{text: "incompatible redefinition for option 'gpu-name'",
+		line: "LTO FORM/a.o FORM/b.o -Xptxas=--gpu-name=sm_86 DEVRT"},
 	{text: "NVVM_ERROR_COMPILATION", line: "LTO FORM/a.o FORM/b.o FORM/dup.o DEVRT -w -disable-infos"},
 
 	// Options.
@@ -45,13 +49,18 @@ var messages = []struct {
 	{text: "Cicc option values for '-maxrregcount' do not match", line: "LTO opt/reg32.fatbin opt/reg40.fatbin"},
 	{text: "will build everything with '-maxrregcount=32'", line: "LTO FORM/w1.o FORM-maxreg/w2.o DEVRT"},
 	{text: "will build everything with '-lineinfo'", line: "LTO FORM/w1.o FORM-lineinfo/w2.o DEVRT"},
-	{text: "using '-split-compile-extended'", line: "LTO FORM/a.o FORM/b.o -split-compile=2 -split-compile-extended=2 DEVRT"},
+	{text: "using '-split-compile-extended'",
+		line: "LTO FORM/a.o FORM/b.o -split-compile=2 -split-compile-extended=2 DEVRT"},
 	{text: "using '-split-compile-extended'", line: "LTO opt/split2.fatbin opt/plain.fatbin -split-compile-extended=4"},
 	{text: "using '-split-compile'", line: "LTO FORM/a.o FORM/b.o -emit-ptx -split-compile-extended=2 DEVRT"},
-	{text: "ignore -use-host-info because -kernels-used or -variables-used is specified", line: "rdc/a.o rdc/b.o -use-host-info -kernels-used=ka"},
-	{text: "Conflicting options '-use-host-info' and '-ignore-host-info'", line: "rdc/a.o rdc/b.o -use-host-info -ignore-host-info"},
-	{text: "Conflicting options '-force-partial-lto' and '-force-whole-lto'", line: "LTO FORM/a.o FORM/b.o -force-partial-lto -force-whole-lto"},
-	{text: "Conflicting options '-force-partial-lto' and '-force-whole-lto'", line: "LTO FORM/a.o FORM/b.o -r -force-whole-lto"},
+	{text: "ignore -use-host-info because -kernels-used or -variables-used is specified",
+		line: "rdc/a.o rdc/b.o -use-host-info -kernels-used=ka"},
+	{text: "Conflicting options '-use-host-info' and '-ignore-host-info'",
+		line: "rdc/a.o rdc/b.o -use-host-info -ignore-host-info"},
+	{text: "Conflicting options '-force-partial-lto' and '-force-whole-lto'",
+		line: "LTO FORM/a.o FORM/b.o -force-partial-lto -force-whole-lto"},
+	{text: "Conflicting options '-force-partial-lto' and '-force-whole-lto'",
+		line: "LTO FORM/a.o FORM/b.o -r -force-whole-lto"},
 	{text: "Conflicting options '-force-whole-lto' and 'no -dlto'", line: "rdc/a.o rdc/b.o -force-whole-lto"},
 	{text: "Conflicting options '-force-partial-lto' and 'no -dlto'", line: "rdc/a.o rdc/b.o -force-partial-lto"},
 	{text: "Conflicting options '-emit-ptx' and 'no -dlto'", line: "rdc/a.o rdc/b.o -emit-ptx"},
@@ -65,7 +74,8 @@ var messages = []struct {
 	{text: "Invalid argument for option '--Ofast-compile'", line: "LTO FORM/a.o FORM/b.o -Ofc=fast DEVRT"},
 	{text: "'-o': expected true or false", line: "RAW -arch=sm_80 rdc/a.o -device-stack-protector -o linked"},
 	{text: "--cuda-api-version value cannot be parsed", line: "LTO FORM/a.o FORM/b.o -cuda-api-version=abc DEVRT"},
-	{text: "--cuda-api-version major number must be == toolkit version", line: "LTO FORM/a.o FORM/b.o -cuda-api-version=12.0 DEVRT"},
+	{text: "--cuda-api-version major number must be == toolkit version",
+		line: "LTO FORM/a.o FORM/b.o -cuda-api-version=12.0 DEVRT"},
 	{text: "Unknown option 'frobnicate'", line: "rdc/a.o -frobnicate"},
 	{text: "Unknown option '-frobnicate'", line: "rdc/a.o --frobnicate"},
 	{text: "Unknown option 'vkeep'", line: "LTO FORM/a.o FORM/b.o DEVRT -vkeep"},
@@ -101,8 +111,10 @@ var messages = []struct {
 	{text: "Ignoring -dlto option because no LTO objects found", line: "LTO rdc/a.o rdc/b.o"},
 	{text: "nvlink error   : Ignoring -dlto option because no LTO objects found", line: "LTO rdc/a.o rdc/b.o -Werror"},
 	{text: "merge_elf failed", line: "LTO rdc/a.o rdc/b.o -Werror"},
-	{text: "requested LTO but 'b.o' not built for LTO so doing partial LTO", line: "LTO FORM/a.o rdc/b.o -disable-infos -w -Werror"},
-	{text: "requested LTO but 'mydevrt.a:cuda_device_runtime.o' not built for LTO", line: "LTO FORM/a.o FORM/b.o ar/mydevrt.a"},
+	{text: "requested LTO but 'b.o' not built for LTO so doing partial LTO",
+		line: "LTO FORM/a.o rdc/b.o -disable-infos -w -Werror"},
+	{text: "requested LTO but 'mydevrt.a:cuda_device_runtime.o' not built for LTO",
+		line: "LTO FORM/a.o FORM/b.o ar/mydevrt.a"},
 	{text: "unexpected object after cudadevrt", line: "LTO FORM/a.o $LIB/libcudadevrt.a FORM/b.o -r"},
 	{text: "expected libcudadevrt object", line: "LTO FORM/a.o FORM/b.o"},
 
@@ -117,7 +129,9 @@ var messages = []struct {
 	{text: "Function properties for '_Z2kaPi'", line: "rdc/a.o rdc/b.o -v"},
 	{text: "callgraph for sm_80", line: "rdc/a.o rdc/b.o -dump-callgraph"},
 	{text: "newer than toolkit (134 vs 130)", line: "13.4:rdc/b.o", only: "13.0"},
-	{text: "Object 'a.o' has cuda-api-version of 134 which is greater than version on link line (130)", line: "rdc/a.o rdc/b.o -cuda-api-version=13.0", only: "13.4"},
-	{text: "ptxas fatal   : Invalid value '13.9' for option '--cuda-api-version'", line: "LTO FORM/a.o FORM/b.o -cuda-api-version=13.9"},
+	{text: "Object 'a.o' has cuda-api-version of 134 which is greater than version on link line (130)",
+		line: "rdc/a.o rdc/b.o -cuda-api-version=13.0", only: "13.4"},
+	{text: "ptxas fatal   : Invalid value '13.9' for option '--cuda-api-version'",
+		line: "LTO FORM/a.o FORM/b.o -cuda-api-version=13.9"},
 	{text: "elfLink nvvm error", line: "LTO 13.4:FORM/b.o", only: "13.0"},
 }

@@ -69,7 +69,8 @@ func boundedNvlink(tb testing.TB, tk kit.Toolkit) kit.Toolkit {
 	if err := os.Mkdir(filepath.Join(bounded.Root, "bin"), 0o755); err != nil {
 		tb.Fatal(err)
 	}
-	script := fmt.Sprintf("#!/bin/sh\ncase \"$*\" in *-split-compile*) limit=120 ;; *) limit=30 ;; esac\nexec timeout $limit %s \"$@\"\n", tk.Tool("nvlink"))
+	script := fmt.Sprintf("#!/bin/sh\ncase \"$*\" in *-split-compile*) limit=120 ;; *) limit=30 ;; esac\nexec "+
+		"timeout $limit %s \"$@\"\n", tk.Tool("nvlink"))
 	if err := os.WriteFile(bounded.Tool("nvlink"), []byte(script), 0o755); err != nil {
 		tb.Fatal(err)
 	}

@@ -21,27 +21,28 @@ var recipes = map[string]string{
 	// A kernel that nobody launches calls a function that nobody defines.
 	"dead/native.o": "echo '" + deadKernel + "' >dead.cu; nvcc -dc " + everySM + " dead.cu -o $OUT",
 	// Host code that launches it, without device code for any target.
-	"dead/launcher.o": "echo '" + deadLauncher + "' >launcher.cu; nvcc -dc -gencode arch=compute_75,code=sm_75 launcher.cu -o $OUT",
-	"debug/b.o":       dc("b", everySM+" -G"),
-	"debug/a.o":       dc("a", everySM+" -G"),
-	"lines/a.o":       dc("a", everySM+" -lineinfo"),
-	"lines/b.o":       dc("b", everySM+" -lineinfo"),
-	"cubin/a.cubin":   "nvcc -cubin -rdc=true -arch=$ARCH {src/a.cu} -o $OUT",
-	"cubin/b.cubin":   "nvcc -cubin -rdc=true -arch=$ARCH {src/b.cu} -o $OUT",
-	"cubin/b.o":       "cp {cubin/b.cubin} $OUT",
-	"cubin/b":         "cp {cubin/b.cubin} $OUT",
-	"rdc/b.fatbin":    "nvcc -fatbin -rdc=true " + everySM + " {src/b.cu} -o $OUT",
-	"linked/b.cubin":  "nvcc -cubin -arch=$ARCH {src/b.cu} -o $OUT",
-	"linked/b.o":      "nvcc -c -arch=$ARCH {src/b.cu} -o $OUT",
-	"other/b.cubin":   "nvcc -cubin -rdc=true -arch=sm_75 {src/b.cu} -o $OUT",
-	"other/b.o":       dc("b", "-gencode arch=compute_75,code=sm_75"),
-	"again/b.cubin":   "nvlink -r -arch=$ARCH {rdc/b.o} -o $OUT",
-	"again/b.o":       "cp {again/b.cubin} $OUT",
-	"ptx/a.o":         dc("a", "-gencode arch=compute_75,code=compute_75"),
-	"ptx/b.o":         dc("b", "-gencode arch=compute_75,code=compute_75"),
-	"ptx/b.fatbin":    "nvcc -fatbin -rdc=true -gencode arch=compute_75,code=compute_75 {src/b.cu} -o $OUT",
-	"ptx/b.ptx":       "nvcc -ptx -rdc=true -arch=compute_75 {src/b.cu} -o $OUT",
-	"ptx/" + ofPTX:    "ptxas -arch=$ARCH -m64 -c {ptx/b.ptx} -o $OUT",
+	"dead/launcher.o": "echo '" + deadLauncher +
+		"' >launcher.cu; nvcc -dc -gencode arch=compute_75,code=sm_75 launcher.cu -o $OUT",
+	"debug/b.o":      dc("b", everySM+" -G"),
+	"debug/a.o":      dc("a", everySM+" -G"),
+	"lines/a.o":      dc("a", everySM+" -lineinfo"),
+	"lines/b.o":      dc("b", everySM+" -lineinfo"),
+	"cubin/a.cubin":  "nvcc -cubin -rdc=true -arch=$ARCH {src/a.cu} -o $OUT",
+	"cubin/b.cubin":  "nvcc -cubin -rdc=true -arch=$ARCH {src/b.cu} -o $OUT",
+	"cubin/b.o":      "cp {cubin/b.cubin} $OUT",
+	"cubin/b":        "cp {cubin/b.cubin} $OUT",
+	"rdc/b.fatbin":   "nvcc -fatbin -rdc=true " + everySM + " {src/b.cu} -o $OUT",
+	"linked/b.cubin": "nvcc -cubin -arch=$ARCH {src/b.cu} -o $OUT",
+	"linked/b.o":     "nvcc -c -arch=$ARCH {src/b.cu} -o $OUT",
+	"other/b.cubin":  "nvcc -cubin -rdc=true -arch=sm_75 {src/b.cu} -o $OUT",
+	"other/b.o":      dc("b", "-gencode arch=compute_75,code=sm_75"),
+	"again/b.cubin":  "nvlink -r -arch=$ARCH {rdc/b.o} -o $OUT",
+	"again/b.o":      "cp {again/b.cubin} $OUT",
+	"ptx/a.o":        dc("a", "-gencode arch=compute_75,code=compute_75"),
+	"ptx/b.o":        dc("b", "-gencode arch=compute_75,code=compute_75"),
+	"ptx/b.fatbin":   "nvcc -fatbin -rdc=true -gencode arch=compute_75,code=compute_75 {src/b.cu} -o $OUT",
+	"ptx/b.ptx":      "nvcc -ptx -rdc=true -arch=compute_75 {src/b.cu} -o $OUT",
+	"ptx/" + ofPTX:   "ptxas -arch=$ARCH -m64 -c {ptx/b.ptx} -o $OUT",
 
 	// LTO-IR.
 	"lto75/b.o":        dc("b", "-gencode arch=compute_75,code=lto_75"),
@@ -55,7 +56,8 @@ var recipes = map[string]string{
 	"ltoir/b.xyz":      "cp {ltoir/b.ltoir} $OUT",
 	"ltoir/renamed.o":  "cp {ltoir/b.ltoir} $OUT",
 	"stored/renamed.o": "cp {stored/b.fatbin} $OUT",
-	"empty/ir.o":       "echo >" + emptySource + ".cu; nvcc -dc -no-compress -gencode arch=compute_75,code=lto_75 " + emptySource + ".cu -o $OUT",
+	"empty/ir.o": "echo >" + emptySource + ".cu; nvcc -dc -no-compress -gencode arch=compute_75,code=lto_75 " +
+		emptySource + ".cu -o $OUT",
 
 	// Options that the compiler recorded.
 	"opt/plain.fatbin":  recorded("", "b"),
@@ -77,7 +79,8 @@ var recipes = map[string]string{
 	"opt/split2.fatbin": recorded("-split-compile 2", "a"),
 	"opt/split3.fatbin": recorded("-split-compile 3", "b"),
 	"opt/odd.fatbin":    recorded("-xx-ftz=1 -ftz=0 -maxreg=32 -prec_div=zz", "a"),
-	"opt/all.fatbin":    recorded("-generate-line-info -inline-info -maxreg 32 -ftz=1 -prec_div=0 -prec_sqrt=0 -fmad=0 -split-compile 2", "a"),
+	"opt/all.fatbin": recorded(
+		"-generate-line-info -inline-info -maxreg 32 -ftz=1 -prec_div=0 -prec_sqrt=0 -fmad=0 -split-compile 2", "a"),
 
 	// Without references of the host.
 	"nohr/hostref.o":     "objcopy -R '.nvHR*' {stored/hostref.o} $OUT",
@@ -138,26 +141,34 @@ var recipes = map[string]string{
 	"bad/cut.fatbin":   "head -c 800 {rdc/b.fatbin} >$OUT",
 	"bad/cut.a":        "head -c 9000 {ar/libir.a} >$OUT",
 	"bad/garbage.a":    "cp {ar/libdup.a} $OUT; " + text[:len(text)-len(">$OUT")] + ">>$OUT",
-	"bad/code.fatbin":  `printf '.version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k() { mov.u32 %%r1, 1; ret; }\n' >k.ptx; fatbinary -64 --image3=kind=ptx,sm=75,file=k.ptx --create=$OUT --device-c`,
-	"host/lib.so":      "gcc -shared -x c /dev/null -o $OUT",
+	"bad/code.fatbin": `printf '.version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k() { mov.u32 ` +
+		`%%r1, 1; ret; }\n' >k.ptx; fatbinary -64 --image3=kind=ptx,sm=75,file=k.ptx --create=$OUT --device-c`,
+	"host/lib.so": "gcc -shared -x c /dev/null -o $OUT",
 }
 
 // emptySource is the name of a source without code; module IDs have it in them.
 const emptySource = "nothing_in_it"
 
 const (
-	everySM  = "-gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 -gencode arch=compute_100,code=sm_100"
-	everyLTO = "-gencode arch=compute_80,code=lto_80 -gencode arch=compute_90,code=lto_90 -gencode arch=compute_100,code=lto_100"
-	text     = "echo this file has more than the fifty-six bytes that nvlink wants a file to have >$OUT"
+	everySM = "-gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 -gencode " +
+		"arch=compute_100,code=sm_100"
+	everyLTO = "-gencode arch=compute_80,code=lto_80 -gencode arch=compute_90,code=lto_90 -gencode " +
+		"arch=compute_100,code=lto_100"
+	text = "echo this file has more than the fifty-six bytes that nvlink wants a file to have >$OUT"
 )
 
 const (
-	deadKernel        = "extern __device__ int nowhere(int); __device__ int gvar; __device__ int bfun(int x) { return x; } __global__ void dead(int *p) { *p = nowhere(3); } __global__ void alive(int *p) { *p = 1; } void launch() { alive<<<1, 1>>>(0); }"
-	deadLauncher      = "extern __global__ void dead(int *); __device__ int unused; void launch2() { dead<<<1, 1>>>(0); }"
-	undefinedCall     = "extern __device__ float nowhere_at(float); __global__ void lost(float *p) { p[0] = nowhere_at(p[1]); } void launch() { lost<<<1, 1>>>(0); }"
-	unlaunched        = "__global__ void dead(int *p) { *p = 3; } __global__ void alive(int *p) { *p = 1; } void launch() { alive<<<1, 1>>>(0); }"
-	undefinedVariable = "extern __device__ int nowhere; __global__ void lost(int *p) { *p = nowhere; } void launch() { lost<<<1, 1>>>(0); }"
-	secondDefinition  = "__device__ float m17_f1(float x, float, float, unsigned, int, const float *) { return x; }"
+	deadKernel = "extern __device__ int nowhere(int); __device__ int gvar; __device__ int bfun(int x) { " +
+		"return x; } __global__ void dead(int *p) { *p = nowhere(3); } __global__ void alive(int *p) { *p = 1; } void " +
+		"launch() { alive<<<1, 1>>>(0); }"
+	deadLauncher  = "extern __global__ void dead(int *); __device__ int unused; void launch2() { dead<<<1, 1>>>(0); }"
+	undefinedCall = "extern __device__ float nowhere_at(float); __global__ void lost(float *p) { p[0] = " +
+		"nowhere_at(p[1]); } void launch() { lost<<<1, 1>>>(0); }"
+	unlaunched = "__global__ void dead(int *p) { *p = 3; } __global__ void alive(int *p) { *p = 1; } void " +
+		"launch() { alive<<<1, 1>>>(0); }"
+	undefinedVariable = "extern __device__ int nowhere; __global__ void lost(int *p) { *p = nowhere; } void " +
+		"launch() { lost<<<1, 1>>>(0); }"
+	secondDefinition = "__device__ float m17_f1(float x, float, float, unsigned, int, const float *) { return x; }"
 )
 
 // spoiling compiles a source of one line.
@@ -172,5 +183,6 @@ func dc(source, options string) string {
 
 // recorded is a fat binary of LTO-IR with the given options of the compiler.
 func recorded(options, module string) string {
-	return `fatbinary -64 $COMPRESS --cicc-cmdline="` + options + `" --image3=kind=nvvm,sm=75,file={ltoir/` + module + `.ltoir} --create=$OUT --device-c`
+	return `fatbinary -64 $COMPRESS --cicc-cmdline="` + options + `" --image3=kind=nvvm,sm=75,file={ltoir/` + module +
+		`.ltoir} --create=$OUT --device-c`
 }

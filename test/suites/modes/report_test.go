@@ -15,7 +15,8 @@ import (
 
 const document = "../../../docs/comparison.md"
 
-const outOfDate = "docs/comparison.md is out of date: WARPLD_UPDATE_DOCS=1 go test -tags realtools ./test/suites/modes -run TestComparison writes it"
+const outOfDate = "docs/comparison.md is out of date: WARPLD_UPDATE_DOCS=1 go test -tags realtools " +
+	"./test/suites/modes -run TestComparison writes it"
 
 // report prints how many links came out how, and holds docs/comparison.md
 // against it, or writes it if WARPLD_UPDATE_DOCS is 1. Of a run of a part of the
@@ -88,7 +89,8 @@ func summary(found *results) string {
 		}
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d command lines, %d links with each linker\n\n| outcome | links |\n|---|---|\n", len(found.verdicts), total)
+	fmt.Fprintf(&b, "%d command lines, %d links with each linker\n\n| outcome | links |\n|---|---|\n",
+		len(found.verdicts), total)
 	for _, outcome := range slices.Sorted(maps.Keys(counts)) {
 		fmt.Fprintf(&b, "| %s | %d |\n", outcome, counts[outcome])
 	}
@@ -102,7 +104,8 @@ func comparisonDocument(all []setting, list []scenario, found *results) []byte {
 	fmt.Fprintf(&b, "\n## Result\n\n%s", summary(found))
 	b.WriteString("\n## Improvements\n\n| improvement | nvlink | warpld | nvlink's way |\n|---|---|---|---|\n")
 	for _, i := range improvements {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", i.id, i.nvlink, i.warpld, cmp.Or(i.back, "`--warpld-engine=vendor` hands the link to nvlink"))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", i.id, i.nvlink, i.warpld,
+			cmp.Or(i.back, "`--warpld-engine=vendor` hands the link to nvlink"))
 	}
 	for first := 0; first < len(list); {
 		last := first

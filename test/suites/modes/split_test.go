@@ -21,7 +21,9 @@ const (
 	splitFailures = 3
 )
 
-var libraryFailed = regexp.MustCompile(`(?m)^nvlink fatal   : lib\w+\.so did not finish within the time limit|^warpld info    : .*; the program is compiled without it$`)
+var libraryFailed = regexp.MustCompile(
+	`(?m)^nvlink fatal   : lib\w+\.so did not finish within the time limit|^warpld info    : .*; the program is ` +
+		`compiled without it$`)
 
 // TestSplitIsDeterministic wants one result of all runs.
 func TestSplitIsDeterministic(t *testing.T) {

@@ -33,7 +33,8 @@ var offending = map[string]struct {
 		"    note: referred to by undefined.o\n",
 	}},
 	"duplicate": {"extra/duplicate.o", 1, []string{
-		"nvlink info    : duplicate.o: link error: error: Linking globals named '_Z6m17_f1fffjiPKf': symbol multiply defined!\n",
+		"nvlink info    : duplicate.o: link error: error: Linking globals named '_Z6m17_f1fffjiPKf': symbol multiply " +
+			"defined!\n",
 		"    note: _Z6m17_f1fffjiPKf is m17_f1(float, float, float, unsigned int, int, float const*)\n",
 		"    note: defined in m17.o, duplicate.o\n",
 		"nvlink fatal   : elfLink JIT compile failed\n",

@@ -74,9 +74,10 @@ func script(t *testing.T, text string) *action.Action {
 	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	return &action.Action{Label: "script", Tool: action.File{Name: "tool", Content: action.AtPath(path)}, Outputs: []string{"out"},
-		Env:    []string{"PATH=/usr/bin:/bin"},
-		Inputs: []action.File{{Name: "in", Content: action.Bytes(bytes.Repeat([]byte("x"), 200<<10))}}}
+	return &action.Action{Label: "script", Tool: action.File{Name: "tool", Content: action.AtPath(path)},
+		Outputs: []string{"out"},
+		Env:     []string{"PATH=/usr/bin:/bin"},
+		Inputs:  []action.File{{Name: "in", Content: action.Bytes(bytes.Repeat([]byte("x"), 200<<10))}}}
 }
 
 // must runs an action whose output must be text.

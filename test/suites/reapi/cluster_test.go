@@ -48,7 +48,8 @@ type cluster struct {
 func start(t *testing.T, tools string) *cluster {
 	t.Helper()
 	c := &cluster{t: t, state: t.TempDir(), port: freePorts(t, 5)}
-	c.env = append(os.Environ(), "REAPI_BIN="+servers(t), "REAPI_STATE="+c.state, "REAPI_PORT="+strconv.Itoa(c.port), "REAPI_TOOLS="+tools)
+	c.env = append(os.Environ(), "REAPI_BIN="+servers(t), "REAPI_STATE="+c.state, "REAPI_PORT="+strconv.Itoa(c.port),
+		"REAPI_TOOLS="+tools)
 	t.Cleanup(func() { c.do("stop") })
 	c.do("start")
 	return c

@@ -21,7 +21,8 @@ func TestCompression(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		client, err := remote.Dial(t.Context(), remote.Config{Server: address, Upload: true, Digest: action.ReadDigest, Dir: here.Dir,
+		client, err := remote.Dial(t.Context(), remote.Config{Server: address, Upload: true, Digest: action.ReadDigest,
+			Dir:  here.Dir,
 			Note: func(without string, err error) { t.Errorf("without %s: %v", without, err) }})
 		if err != nil {
 			t.Fatal(err)

@@ -24,7 +24,8 @@ func thinJob(t *testing.T, toolkit kit.Toolkit, sources ...string) kit.Job {
 	var files []string
 	args := []string{"-dlto", "-arch=sm_90", "-o", "out"}
 	for _, name := range sources {
-		file, err := toolkit.Clang("clang++-22", t.TempDir(), filepath.Join("..", "clang", "testdata", name+".cu"), name+".bc", kit.ThinFlags...)
+		file, err := toolkit.Clang("clang++-22", t.TempDir(), filepath.Join("..", "clang", "testdata", name+".cu"), name+
+			".bc", kit.ThinFlags...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +60,9 @@ func thinLink(t *testing.T, toolkit kit.Toolkit, sources ...string) string {
 // lto2 runs llvm-lto2 in a folder of thinLink's and gives what it wrote and said.
 func lto2(t *testing.T, dir, cache string, args ...string) (texts []string, said string) {
 	t.Helper()
-	cmd := exec.Command("llvm-lto2-22", append([]string{"run", "-mcpu=sm_90", "-mattr=+ptx88", "-O3", "-whole-program-visibility", "@resolutions", "-o", "out"}, args...)...)
+	cmd := exec.Command("llvm-lto2-22",
+		append([]string{"run", "-mcpu=sm_90", "-mattr=+ptx88", "-O3", "-whole-program-visibility", "@resolutions",
+			"-o", "out"}, args...)...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "WARPLD_CACHE_DIR="+cache)
 	log, err := cmd.CombinedOutput()
 	if err != nil {
@@ -89,7 +92,8 @@ func assemble(t *testing.T, texts []string) (cubins []string) {
 			t.Fatal(err)
 		}
 		cubins = append(cubins, ptx+".cubin")
-		if out, err := exec.Command(kit.Toolkits(t)[0].Tool("ptxas"), "-c", "-arch=sm_90", ptx, "-o", ptx+".cubin").CombinedOutput(); err != nil {
+		if out, err := exec.Command(kit.Toolkits(t)[0].Tool("ptxas"), "-c", "-arch=sm_90", ptx, "-o", ptx+
+			".cubin").CombinedOutput(); err != nil {
 			t.Fatalf("ptxas: %v\n%s", err, out)
 		}
 	}
@@ -184,7 +188,8 @@ func TestThinLinkOnTheCluster(t *testing.T) {
 	job := thinJob(t, toolkit, "a", "b", "c")
 	want, _ := thin(t, toolkit, "", job)
 	for try := 1; ; try++ {
-		got, said := thin(t, toolkit, "--warpld-jobs=1 --warpld-remote-platform=OSFamily=linux --warpld-remote="+s.address(), job)
+		got, said := thin(t, toolkit, "--warpld-jobs=1 --warpld-remote-platform=OSFamily=linux --warpld-remote="+
+			s.address(), job)
 		if !bytes.Equal(got, want) || strings.Contains(said, "goes on without") || try == 10 {
 			t.Fatalf("the same result: %v; no compilation by a worker in %d tries:\n%s", bytes.Equal(got, want), try, said)
 		}
@@ -198,7 +203,8 @@ var compiledThere = regexp.MustCompile(`compile-thin: .* wall, by worker|compile
 
 // TestDistributeFails: what is wrong with the jobs is told, and nothing is written.
 func TestDistributeFails(t *testing.T) {
-	job := `{"common": {"linker_output": "o", "args": ["clang-22", "-c"], "inputs": []}, "jobs": [{"args": ["in.bc", "-o", "out.o"], "inputs": ["in.bc"], "outputs": ["out.o"]}]}`
+	job := `{"common": {"linker_output": "o", "args": ["clang-22", "-c"], "inputs": []}, "jobs": [{"args": ` +
+		`["in.bc", "-o", "out.o"], "inputs": ["in.bc"], "outputs": ["out.o"]}]}`
 	for name, test := range map[string]struct{ text, want string }{
 		"not JSON":     {"<jobs/>", "is no list of jobs"},
 		"no compiler":  {`{"jobs": []}`, "names no compiler"},

@@ -127,13 +127,16 @@ func Test21CacheOnly(t *testing.T) {
 		{"stored", toolkit, "--warpld-remote-upload", plain, "compile here, assemble here", false},
 		{"1 found", toolkit, "", plain, "compile cache, assemble cache", false},
 		{"4 other tool", otherPTXAS(t, toolkit), "", plain, "compile cache, assemble here", false},
-		{"5 other option", toolkit, "", kit.NewJob(t, objects, arguments("a.o", "b.o", "-Xptxas=-O1")...), "compile cache, assemble here", true},
-		{"5 other order", toolkit, "", kit.NewJob(t, objects, arguments("b.o", "a.o")...), "compile here, assemble here", true},
-		{"6 renamed", toolkit, "", kit.NewJob(t, copies, arguments("renamed0.o", "renamed1.o")...), "compile cache, assemble cache", false},
+		{"5 other option", toolkit, "", kit.NewJob(t, objects, arguments("a.o", "b.o", "-Xptxas=-O1")...),
+			"compile cache, assemble here", true},
+		{"5 other order", toolkit, "", kit.NewJob(t, objects, arguments("b.o", "a.o")...), "compile here, assemble here",
+			true},
+		{"6 renamed", toolkit, "", kit.NewJob(t, copies, arguments("renamed0.o", "renamed1.o")...),
+			"compile cache, assemble cache", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, where := link(t, test.toolkit, server+" "+test.flags, test.job)
-			if where != test.where || !test.other && !bytes.Equal(got, want) {
+			if where != test.where || (!test.other && !bytes.Equal(got, want)) {
 				t.Errorf("%s, want %s; the same cubin: %v", where, test.where, bytes.Equal(got, want))
 			}
 		})
@@ -153,7 +156,8 @@ func Test3LinkOnTheCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := start(t, fmt.Sprintf(`{"name":"tool-ptxas","value":%q}`, digest.Hash))
-	objects, err := filepath.Glob(filepath.Join(os.Getenv("WARPLD_TEST_CORPUS"), toolkit.Release(), "stored-generated", "*.o"))
+	objects, err := filepath.Glob(filepath.Join(os.Getenv("WARPLD_TEST_CORPUS"), toolkit.Release(), "stored-generated",
+		"*.o"))
 	if err != nil || len(objects) < 64 {
 		t.Fatalf("%d objects, error %v", len(objects), err)
 	}
@@ -189,22 +193,26 @@ func TestOptions(t *testing.T) {
 	objects := []string{toolkit.Object(t, "stored", "a.o"), toolkit.Object(t, "stored", "b.o")}
 	job := kit.NewJob(t, objects, arguments("a.o", "b.o")...)
 	for flags, want := range map[string]string{
-		"--warpld-remote=grpc://127.0.0.1:1":                                         "info    : this link goes on without the remote server",
-		"--warpld-remote-cache=grpc://127.0.0.1:1":                                   "info    : this link goes on without the remote server",
-		"--warpld-remote-cache=grpc://127.0.0.1:1 --warpld-remote-helper=/bin/false": "info    : this link goes on without the remote server",
-		"--warpld-remote-cache=http://localhost":                                     "fatal   : the remote server can't be used",
-		"--warpld-remote-cache=grpcs://me:secret@localhost":                          "which others could see",
-		"--warpld-remote=grpc://a --warpld-remote-cache=grpc://a":                    "leave --warpld-remote-cache out",
-		"--warpld-remote=grpc://a --warpld-remote-platform=linux":                    "write NAME=VALUE",
-		"--warpld-remote=grpc://a --warpld-remote-tool=ptxas=bin/ptxas":              "write NAME=PATH",
-		"--warpld-remote=grpcs://a --warpld-remote-token=no-such-file":               "no such file",
+		"--warpld-remote=grpc://127.0.0.1:1": "info    : this link goes on " +
+			"without the remote server",
+		"--warpld-remote-cache=grpc://127.0.0.1:1": "info    : this link goes on " +
+			"without the remote server",
+		"--warpld-remote-cache=grpc://127.0.0.1:1 --warpld-remote-helper=/bin/false": "info    : this link goes on " +
+			"without the remote server",
+		"--warpld-remote-cache=http://localhost":                        "fatal   : the remote server can't be used",
+		"--warpld-remote-cache=grpcs://me:secret@localhost":             "which others could see",
+		"--warpld-remote=grpc://a --warpld-remote-cache=grpc://a":       "leave --warpld-remote-cache out",
+		"--warpld-remote=grpc://a --warpld-remote-platform=linux":       "write NAME=VALUE",
+		"--warpld-remote=grpc://a --warpld-remote-tool=ptxas=bin/ptxas": "write NAME=PATH",
+		"--warpld-remote=grpcs://a --warpld-remote-token=no-such-file":  "no such file",
 	} {
 		r, err := kit.Warpld(t, "--warpld-cuda="+toolkit.Root+" "+flags).Run(job)
 		if err != nil {
 			t.Fatal(err)
 		}
 		goesOn := strings.HasPrefix(want, "info")
-		if (r.Exit == 0) != goesOn || (len(r.Files["out.cubin"]) > 0) != goesOn || strings.Count(r.Stderr, want) != 1 || strings.Contains(r.Stderr, "secret") {
+		if (r.Exit == 0) != goesOn || (len(r.Files["out.cubin"]) > 0) != goesOn || strings.Count(r.Stderr, want) != 1 ||
+			strings.Contains(r.Stderr, "secret") {
 			t.Errorf("%s: exit code %d, stderr\n%s", flags, r.Exit, r.Stderr)
 		}
 	}

@@ -65,7 +65,8 @@ func link64(t *testing.T, toolkit kit.Toolkit, cache, flags string, objects []st
 	for _, o := range objects {
 		args = append(args, filepath.Base(o))
 	}
-	r, err := kit.Caching(t, cache, "--warpld-mode=fast --warpld-record=record --warpld-cuda="+toolkit.Root+" "+flags).Run(kit.NewJob(t, objects, args...))
+	r, err := kit.Caching(t, cache, "--warpld-mode=fast --warpld-record=record --warpld-cuda="+toolkit.Root+" "+
+		flags).Run(kit.NewJob(t, objects, args...))
 	if err != nil || r.Exit != 0 || r.Stderr != "" {
 		t.Fatalf("exit code %d, error %v:\n%s", r.Exit, err, r.Stderr)
 	}
@@ -101,7 +102,8 @@ func edited(t *testing.T, toolkit kit.Toolkit, objects []string) []string {
 	if err != nil || !strings.Contains(string(text), "return x + y") {
 		t.Fatalf("nothing to edit: %v", err)
 	}
-	if err := os.WriteFile(source, []byte(strings.Replace(string(text), "return x + y", "return 1.5f * x + y", 1)), 0o600); err != nil {
+	if err := os.WriteFile(source, []byte(strings.Replace(string(text), "return x + y", "return 1.5f * x + y", 1)),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	compiled, err := toolkit.Compile(kit.Stored, source)
@@ -123,7 +125,8 @@ func edited(t *testing.T, toolkit kit.Toolkit, objects []string) []string {
 // that knows the program before the change.
 func Test64Modules(t *testing.T) {
 	toolkit := kit.Toolkits(t)[0]
-	objects, err := filepath.Glob(filepath.Join(os.Getenv("WARPLD_TEST_CORPUS"), toolkit.Release(), "stored-generated", "*.o"))
+	objects, err := filepath.Glob(filepath.Join(os.Getenv("WARPLD_TEST_CORPUS"), toolkit.Release(), "stored-generated",
+		"*.o"))
 	if err != nil || len(objects) < 64 {
 		t.Fatalf("%d objects, error %v", len(objects), err)
 	}
@@ -136,7 +139,8 @@ func Test64Modules(t *testing.T) {
 	got, steps := link64(t, toolkit, t.TempDir(), flags, objects)
 	t.Logf("cold: ran %v, %d steps by workers; %d MB sent", steps.Ran, steps.there, sent.Load()>>20)
 	if !bytes.Equal(got, want) || steps.there == 0 || !cmp.Equal(steps.Ran, first.Ran) {
-		t.Errorf("the same cubin: %v; ran %v, %d by workers, alone %v", bytes.Equal(got, want), steps.Ran, steps.there, first.Ran)
+		t.Errorf("the same cubin: %v; ran %v, %d by workers, alone %v", bytes.Equal(got, want), steps.Ran, steps.there,
+			first.Ran)
 	}
 	sent.Store(0)
 	got, steps = link64(t, toolkit, t.TempDir(), flags, objects)
@@ -147,6 +151,7 @@ func Test64Modules(t *testing.T) {
 	got, steps = link64(t, toolkit, t.TempDir(), flags, changed)
 	t.Logf("a third, one module changed: ran %v, found %v; alone ran %v", steps.Ran, steps.Found, second.Ran)
 	if !bytes.Equal(got, wantChanged) || !cmp.Equal(steps.Ran, second.Ran) || steps.Found["compile"] < 10 {
-		t.Errorf("the same cubin: %v; ran %v, found %v; alone %v", bytes.Equal(got, wantChanged), steps.Ran, steps.Found, second.Ran)
+		t.Errorf("the same cubin: %v; ran %v, found %v; alone %v", bytes.Equal(got, wantChanged), steps.Ran, steps.Found,
+			second.Ran)
 	}
 }

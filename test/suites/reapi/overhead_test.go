@@ -38,7 +38,8 @@ func TestOverhead(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	there := client.Execute(behind, remote.Machines{Platform: []string{"OSFamily=linux"}, Tools: map[string]string{"sh": shell}})
+	there := client.Execute(behind, remote.Machines{Platform: []string{"OSFamily=linux"},
+		Tools: map[string]string{"sh": shell}})
 	const actions = 100
 	median := func(r action.Runner, kind string) time.Duration {
 		var walls []time.Duration
@@ -56,7 +57,8 @@ func TestOverhead(t *testing.T) {
 		return walls[len(walls)/2]
 	}
 	far, near := median(there, "there"), median(behind, "here")
-	t.Logf("an action that does nothing, median of %d: %v there, %v here, so %v beside the tool's own time", actions, far, near, far-near)
+	t.Logf("an action that does nothing, median of %d: %v there, %v here, so %v beside the tool's own time", actions,
+		far, near, far-near)
 	if far-near > time.Second {
 		t.Error("that is out of all proportion")
 	}

@@ -95,7 +95,8 @@ func compare(t *testing.T, what string, took, predicted time.Duration) {
 // predictLinks does links for which all workers share the processors of this machine.
 func predictLinks(t *testing.T) {
 	toolkit := kit.Toolkits(t)[0]
-	objects, err := filepath.Glob(filepath.Join(os.Getenv("WARPLD_TEST_CORPUS"), toolkit.Release(), "stored-generated", "*.o"))
+	objects, err := filepath.Glob(filepath.Join(os.Getenv("WARPLD_TEST_CORPUS"), toolkit.Release(), "stored-generated",
+		"*.o"))
 	if err != nil || len(objects) < 64 {
 		t.Fatalf("%d objects, error %v", len(objects), err)
 	}
@@ -114,7 +115,8 @@ func predictLinks(t *testing.T) {
 		took := time.Since(begun)
 		cluster := measured
 		cluster.Workers, cluster.Here, cluster.HereCores, cluster.Shared = workers, 1, runtime.NumCPU(), true
-		compare(t, fmt.Sprintf("%d workers, %d steps by them", workers, steps.there), took, scale.Predict(trace, cluster).Wall)
+		compare(t, fmt.Sprintf("%d workers, %d steps by them", workers, steps.there), took,
+			scale.Predict(trace, cluster).Wall)
 		if first == nil {
 			first = cubin
 		}

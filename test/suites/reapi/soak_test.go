@@ -97,7 +97,8 @@ func (so *soak) link(t *testing.T, i int) {
 	so.walls = append(so.walls, time.Since(begun))
 	files, takeErr := job.TakeFiles()
 	if err != nil || takeErr != nil || !bytes.Equal(files["out.cubin"], want) {
-		t.Fatalf("link %d: errors %v, %v; the right cubin: %v\n%s", i, err, takeErr, bytes.Equal(files["out.cubin"], want), stderr.String())
+		t.Fatalf("link %d: errors %v, %v; the right cubin: %v\n%s", i, err, takeErr,
+			bytes.Equal(files["out.cubin"], want), stderr.String())
 	}
 	so.memory = max(so.memory, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss<<10)
 	told := strings.Count(stderr.String(), "goes on without")
@@ -105,7 +106,8 @@ func (so *soak) link(t *testing.T, i int) {
 	left, _ := filepath.Glob(filepath.Join(so.dir, "*"))
 	const bound = 1 << 30
 	if told > 1 || len(left) > 0 || len(processesIn(t, so.dir)) > 0 || so.memory > bound {
-		t.Errorf("link %d: %d messages; left are files %q and processes %q; %d MB\n%s", i, told, left, processesIn(t, so.dir), so.memory>>20, stderr.String())
+		t.Errorf("link %d: %d messages; left are files %q and processes %q; %d MB\n%s", i, told, left,
+			processesIn(t, so.dir), so.memory>>20, stderr.String())
 	}
 	for step := range strings.SplitSeq(steps(kit.Result{Stderr: stderr.String()}), ", ") {
 		_, where, _ := strings.Cut(step, " ")
@@ -116,8 +118,10 @@ func (so *soak) link(t *testing.T, i int) {
 func (so *soak) report(t *testing.T) {
 	slices.Sort(so.walls)
 	n := len(so.walls)
-	t.Logf("%d links, all right; %d told of a fault; steps: %v; killed and started again: %v", n, so.told, so.where, so.kills)
-	t.Logf("time of a link: median %v, 95 of 100 within %v, longest %v; memory at most %d MB", so.walls[n/2].Round(time.Millisecond),
+	t.Logf("%d links, all right; %d told of a fault; steps: %v; killed and started again: %v", n, so.told, so.where,
+		so.kills)
+	t.Logf("time of a link: median %v, 95 of 100 within %v, longest %v; memory at most %d MB",
+		so.walls[n/2].Round(time.Millisecond),
 		so.walls[n*95/100].Round(time.Millisecond), so.walls[n-1].Round(time.Millisecond), so.memory>>20)
 	if so.where["worker"] == 0 {
 		t.Error("the cluster did nothing")

@@ -35,10 +35,12 @@ func newIdentity(t *testing.T, signer *identity) *identity {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id := &identity{private: private, x509: &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"},
-		NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: signer == nil, BasicConstraintsValid: true,
-		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth}}}
+	id := &identity{private: private, x509: &x509.Certificate{SerialNumber: big.NewInt(1),
+		Subject:  pkix.Name{CommonName: "test"},
+		NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: signer == nil,
+		BasicConstraintsValid: true,
+		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth}}}
 	if signer == nil {
 		signer = id
 	}
@@ -79,7 +81,8 @@ func Test20Certificates(t *testing.T) {
 	trust := " --warpld-remote-ca=" + authority.certificate
 	want, _ := link(t, toolkit, "", job)
 	for _, test := range []struct{ name, flags, where, said string }{
-		{"a client without a certificate may not store", trust + " --warpld-remote-upload", "compile here, assemble here", "without storing results"},
+		{"a client without a certificate may not store", trust + " --warpld-remote-upload", "compile here, assemble here",
+			"without storing results"},
 		{"so nothing was stored", trust, "compile here, assemble here", ""},
 		{"a known client may", trust + known + " --warpld-remote-upload", "compile here, assemble here", ""},
 		{"all find it", trust, "compile cache, assemble cache", ""},
@@ -95,7 +98,8 @@ func Test20Certificates(t *testing.T) {
 			if where := steps(r); where != test.where {
 				t.Errorf("%s, want %s", where, test.where)
 			}
-			if said := strings.Contains(r.Stderr, "goes on without"); said != (test.said != "") || !strings.Contains(r.Stderr, test.said) {
+			if said := strings.Contains(r.Stderr, "goes on without"); said != (test.said != "") ||
+				!strings.Contains(r.Stderr, test.said) {
 				t.Errorf("want %q in\n%s", test.said, r.Stderr)
 			}
 		})

@@ -35,7 +35,8 @@ func TestLooks(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
 			record, page := filepath.Join(dir, "link.json"), filepath.Join(dir, test.name+".html")
-			args := append(test.flags, "-dlto", "-arch=sm_80", "--warpld-cuda="+tk.Root, "--warpld-print-removed", "--warpld-record="+record, "-o", filepath.Join(dir, test.name+".cubin"))
+			args := append(test.flags, "-dlto", "-arch=sm_80", "--warpld-cuda="+tk.Root, "--warpld-print-removed",
+				"--warpld-record="+record, "-o", filepath.Join(dir, test.name+".cubin"))
 			link(t, dir, append(args, inputs(t, tk, test.kind, test.inputs)...))
 			if out, err := exec.Command(kit.Binary(t), "report", record, "-o", page).CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)
@@ -123,7 +124,8 @@ func checkPictures(t *testing.T, dir, name string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := png.DecodeConfig(bytes.NewReader(have)); err != nil || got.Width != want.Width || got.Height != want.Height {
+		if got, err := png.DecodeConfig(bytes.NewReader(have)); err != nil || got.Width != want.Width ||
+			got.Height != want.Height {
 			t.Errorf("docs/report/%s is %d x %d, %v, want %d x %d", file, got.Width, got.Height, err, want.Width, want.Height)
 		}
 	}

@@ -27,13 +27,17 @@ type packed struct {
 var links = []packed{
 	{name: "whole", args: "-arch=sm_80 -dlto OBJ/stored/a.o OBJ/stored/b.o -LCUDA/lib64 -lcudadevrt -lcudart"},
 	{name: "compressed", args: "-arch=sm_90 -dlto OBJ/default/a.o OBJ/default/b.o -LCUDA/lib64 -lcudadevrt"},
-	{name: "partial", args: "-arch=sm_80 -dlto OBJ/stored/a.o OBJ/rdc/b.o -LCUDA/lib64 -lcudadevrt --register-link-binaries=reg.h -time=times.csv --host-ccbin=/usr/bin/g++"},
-	{name: "own merge", args: "-arch=sm_80 -dlto OBJ/stored/a.o OBJ/rdc/b.o -LCUDA/lib64 -lcudadevrt --warpld-merge=own --warpld-exact-bytes"},
+	{name: "partial", args: "-arch=sm_80 -dlto OBJ/stored/a.o OBJ/rdc/b.o -LCUDA/lib64 -lcudadevrt " +
+		"--register-link-binaries=reg.h -time=times.csv --host-ccbin=/usr/bin/g++"},
+	{name: "own merge", args: "-arch=sm_80 -dlto OBJ/stored/a.o OBJ/rdc/b.o -LCUDA/lib64 -lcudadevrt " +
+		"--warpld-merge=own --warpld-exact-bytes"},
 	{name: "relocatable", args: "-arch=sm_80 -dlto -r OBJ/stored/a.o OBJ/stored/b.o CUDA/lib64/libcudadevrt.a"},
 	{name: "archive", args: "-arch=sm_80 -dlto OBJ/stored/a.o -Llib -lb lib/libb.a -LCUDA/lib64 -lcudadevrt"},
 	{name: "files of options", args: "@words -optf more"},
-	{name: "fast", args: "-arch=sm_80 -dlto OBJ/stored/a.o OBJ/stored/b.o -LCUDA/lib64 -lcudadevrt --warpld-mode=fast --warpld-slice-size=0"},
-	{name: "handed over", args: "-arch=sm_80 -dlto OBJ/stored/a.o OBJ/stored/b.o -LCUDA/lib64 -lcudadevrt --warpld-engine=vendor"},
+	{name: "fast", args: "-arch=sm_80 -dlto OBJ/stored/a.o OBJ/stored/b.o -LCUDA/lib64 -lcudadevrt " +
+		"--warpld-mode=fast --warpld-slice-size=0"},
+	{name: "handed over", args: "-arch=sm_80 -dlto OBJ/stored/a.o OBJ/stored/b.o -LCUDA/lib64 -lcudadevrt " +
+		"--warpld-engine=vendor"},
 	{name: "missing symbol", args: "-arch=sm_80 -dlto OBJ/stored/a.o -LCUDA/lib64 -lcudadevrt", exit: 255},
 	{name: "missing file", args: "-arch=sm_80 -dlto OBJ/stored/a.o nowhere.o", exit: 1},
 }
@@ -69,11 +73,13 @@ func TestNotPacked(t *testing.T) {
 	for _, args := range []string{"--version", "-ghls=lcs-aug -o x.lcs"} {
 		run(t, 0, warpld(dir, tk, append(strings.Fields(args), "--warpld-reproduce=x.tar.zst")...))
 	}
-	if out, err := exec.Command("ar", "rcT", filepath.Join(dir, "thin.a"), filled("OBJ/stored/b.o", tk)).CombinedOutput(); err != nil {
+	if out, err := exec.Command("ar", "rcT", filepath.Join(dir, "thin.a"),
+		filled("OBJ/stored/b.o", tk)).CombinedOutput(); err != nil {
 		t.Fatalf("ar: %v\n%s", err, out)
 	}
 	thin := packed{args: "-arch=sm_80 -dlto OBJ/stored/a.o thin.a"}
-	if out := run(t, 1, thin.packed(dir, tk, "x.tar.zst")); !strings.Contains(out, "'thin.a' cannot be packed\n    note: it is a thin archive") {
+	if out := run(t, 1, thin.packed(dir, tk, "x.tar.zst")); !strings.Contains(out,
+		"'thin.a' cannot be packed\n    note: it is a thin archive") {
 		t.Errorf("a thin archive: %s", out)
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "*.tar.zst*")); len(left) > 0 {
@@ -125,7 +131,8 @@ func filled(text string, tk kit.Toolkit) string {
 func prepare(t *testing.T, tk kit.Toolkit) string {
 	t.Helper()
 	dir := t.TempDir()
-	files := map[string]string{"words": "-dlto OBJ/stored/a.o -LCUDA/lib64", "more": "-arch=sm_80 OBJ/stored/b.o -lcudadevrt"}
+	files := map[string]string{"words": "-dlto OBJ/stored/a.o -LCUDA/lib64",
+		"more": "-arch=sm_80 OBJ/stored/b.o -lcudadevrt"}
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(filled(text, tk)), 0o666); err != nil {
 			t.Fatal(err)
@@ -134,7 +141,8 @@ func prepare(t *testing.T, tk kit.Toolkit) string {
 	if err := os.Mkdir(filepath.Join(dir, "lib"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("ar", "rc", filepath.Join(dir, "lib", "libb.a"), filled("OBJ/stored/b.o", tk)).CombinedOutput(); err != nil {
+	if out, err := exec.Command("ar", "rc", filepath.Join(dir, "lib", "libb.a"),
+		filled("OBJ/stored/b.o", tk)).CombinedOutput(); err != nil {
 		t.Fatalf("ar: %v\n%s", err, out)
 	}
 	return dir

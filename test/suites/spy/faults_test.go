@@ -133,7 +133,8 @@ func TestBadLibraries(t *testing.T) {
 
 // stages says how the message for a death in a call must name that call.
 var stages = map[string]string{
-	"create": "nvvmCreateProgram", "add": "nvvmAddModule", "compile": "nvvmCompileProgram", "result": "nvvmGetCompiledResult",
+	"create": "nvvmCreateProgram", "add": "nvvmAddModule", "compile": "nvvmCompileProgram",
+	"result": "nvvmGetCompiledResult",
 }
 
 // TestDeaths lets the library crash, abort, exit and hang in the middle of a call.
@@ -145,7 +146,8 @@ func TestDeaths(t *testing.T) {
 				t.Run(call+":"+death, func(t *testing.T) {
 					t.Parallel()
 					mark, temp := t.Name(), t.TempDir()
-					w := faulty(t, tk, spy, map[string]string{"NVVM_SPY_FAULT": call + ":" + death, "WARPLD_TEST_MARK": mark, "TMPDIR": temp})
+					w := faulty(t, tk, spy, map[string]string{"NVVM_SPY_FAULT": call + ":" + death, "WARPLD_TEST_MARK": mark,
+						"TMPDIR": temp})
 					if death == "hang" {
 						w.flag = "--warpld-time-limit=2"
 					}
@@ -186,7 +188,8 @@ func TestSplitCompileCrashes(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				w := watched{tk: tk, env: map[string]string{"NVVM_SPY_FAULT": test.fault, "NVVM_SPY_WHEN": "-split-compile-extended="}}
+				w := watched{tk: tk, env: map[string]string{"NVVM_SPY_FAULT": test.fault,
+					"NVVM_SPY_WHEN": "-split-compile-extended="}}
 				if test.once != "" {
 					w.env["NVVM_SPY_ONCE"] = test.once
 				}
@@ -222,7 +225,8 @@ func TestSplitContradicts(t *testing.T) {
 		if got.Exit != 0 || !bytes.Equal(got.Files["linked"], want.Files["linked"]) {
 			t.Errorf("exit code %d, or another output\n%s", got.Exit, got.Stderr)
 		}
-		if !strings.Contains(got.Stderr, "gave parts of PTX that don't fit together with -split-compile-extended; the program is compiled without it") {
+		if !strings.Contains(got.Stderr,
+			"gave parts of PTX that don't fit together with -split-compile-extended; the program is compiled without it") {
 			t.Errorf("the messages don't say so:\n%s", got.Stderr)
 		}
 	})
@@ -233,7 +237,8 @@ func TestGreed(t *testing.T) {
 	w := faulty(t, kit.Toolkits(t)[0], build(t), map[string]string{"NVVM_SPY_FAULT": "compile:greed"})
 	w.flag = "--warpld-memory-limit=400"
 	got, _ := w.warpld(t)
-	for _, want := range []string{"nvlink fatal   : libnvvm.so needed more memory than the limit of 400 MB in nvvmCompileProgram", "--warpld-memory-limit="} {
+	for _, want := range []string{"nvlink fatal   : libnvvm.so needed more memory than the limit of 400 MB in " +
+		"nvvmCompileProgram", "--warpld-memory-limit="} {
 		if got.Exit != 1 || !strings.Contains(got.Stderr, want) {
 			t.Errorf("exit code %d, and the message does not have %q:\n%s", got.Exit, want, got.Stderr)
 		}

@@ -22,7 +22,8 @@ func TestKilledLinks(t *testing.T) {
 		t.Run(signal.String(), func(t *testing.T) {
 			t.Parallel()
 			mark, temp, log := t.Name(), t.TempDir(), filepath.Join(t.TempDir(), "log")
-			w := faulty(t, tk, spy, map[string]string{"NVVM_SPY_FAULT": "compile:hang", "WARPLD_TEST_MARK": mark, "TMPDIR": temp})
+			w := faulty(t, tk, spy, map[string]string{"NVVM_SPY_FAULT": "compile:hang", "WARPLD_TEST_MARK": mark,
+				"TMPDIR": temp})
 			linker := kit.Warpld(t, "--warpld-engine=nvvm")
 			cmd := exec.Command(linker.Exe, w.job.Args...)
 			cmd.Dir = w.job.Dir

@@ -24,7 +24,8 @@ func build(t *testing.T, hidden ...string) string {
 	if err := os.Mkdir(filepath.Join(dir, "lib64"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"-shared", "-fPIC", "-O1", "-o", filepath.Join(dir, "lib64", "libnvvm.so"), "../../tools/nvvmspy/nvvm-spy.c", "-ldl"}
+	args := []string{"-shared", "-fPIC", "-O1", "-o", filepath.Join(dir, "lib64", "libnvvm.so"),
+		"../../tools/nvvmspy/nvvm-spy.c", "-ldl"}
 	for _, name := range hidden {
 		args = append(args, "-DHIDE_"+name)
 	}

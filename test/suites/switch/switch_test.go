@@ -21,7 +21,7 @@ import (
 // A way is how a build comes to use warpld, or not.
 type way struct {
 	name    string
-	nvcc    string   // the compiler that the build is told to use; empty: it finds one
+	nvcc    string   // the compiler that the build is told to use, if any
 	wrapper []string // goes before each command
 	env     []string
 	warpld  bool
@@ -144,7 +144,8 @@ func TestSwitch(t *testing.T) {
 					if !w.warpld {
 						want = code
 					} else if !maps.Equal(code, want) {
-						t.Errorf("%s: the device code is not that of the build without warpld:\n%swant:\n%s", w.name, listing(code), listing(want))
+						t.Errorf("%s: the device code is not that of the build without warpld:\n%swant:\n%s", w.name, listing(code),
+							listing(want))
 					}
 				}
 			})

@@ -56,9 +56,11 @@ func kinds() []kind {
 	return []kind{
 		{name: "rdc", args: concat("-dc", gencode("sm")), files: []string{"a", "b", "r3_printf"}},
 		{name: "rdc", args: []string{"-cubin", "-rdc=true", "-arch=sm_80"}, files: []string{"b"}, ext: ".cubin"},
-		{name: "ltoir", args: []string{"-ltoir", "-dlto", "-arch=sm_75"}, files: []string{"a", "b", "hostref"}, ext: ".ltoir"},
+		{name: "ltoir", args: []string{"-ltoir", "-dlto", "-arch=sm_75"}, files: []string{"a", "b", "hostref"},
+			ext: ".ltoir"},
 		{name: "FORM", args: dc},
-		{name: "FORM", args: concat("-fatbin", "-rdc=true", "FORM", everyIR), files: []string{"a", "b", "cdp"}, ext: ".fatbin"},
+		{name: "FORM", args: concat("-fatbin", "-rdc=true", "FORM", everyIR), files: []string{"a", "b", "cdp"},
+			ext: ".fatbin"},
 		{name: "FORM-single", args: []string{"-dc", "FORM", "-arch=sm_80", "-dlto"}, files: few},
 		{name: "FORM-lineinfo", args: concat(dc, "-lineinfo"), files: few},
 		{name: "FORM-maxreg", args: concat(dc, "-maxrregcount=32"), files: few},

@@ -9,13 +9,13 @@ import (
 type Cluster struct {
 	Workers int // each does one step at a time
 	Here    int // steps that the client does at a time
-	// Cores are the processors that workers have together; zero: one each. HereCores
+	// Cores are the processors that workers have together; zero stands for one each. HereCores
 	// are the client's; with Shared the workers use those too.
 	Cores, HereCores int
 	Shared           bool
 	Trip             time.Duration // question and answer
 	Overhead         time.Duration // of an execution, beside questions and work
-	Rate             float64       // of transfers, bytes a second; zero: no limit
+	Rate             float64       // of transfers, bytes a second, or zero for no limit
 }
 
 // trips is how often a client waits for an answer on the way to a result.
@@ -95,7 +95,7 @@ func (c Cluster) begin(t *Trace, left, state []int, on []running, p *Prediction)
 	for {
 		next := -1
 		for i, j := range t.Jobs {
-			can := here > 0 || free > 0 && !j.Here
+			can := here > 0 || (free > 0 && !j.Here)
 			if state[i] == 0 && left[i] == 0 && can && (next < 0 || j.Work > t.Jobs[next].Work) {
 				next = i
 			}
@@ -161,7 +161,7 @@ func (r *running) ends(there, here float64) float64 {
 	return r.remain / r.speed(there, here)
 }
 
-// advance lets time go by and tells whether the step is done.
+// advance lets time go by and reports whether the step is done.
 func (r *running) advance(step, there, here float64) bool {
 	const least = 1e-9
 	if r.wait > 0 {

@@ -17,7 +17,9 @@ func even(n int) *Trace {
 }
 
 func TestPredict(t *testing.T) {
-	chain := &Trace{Client: time.Second, Jobs: []Job{{Work: time.Second, Here: true}, {Work: 2 * time.Second, After: []int{0}}, {Work: time.Second, After: []int{0, 1}}}}
+	chain := &Trace{Client: time.Second,
+		Jobs: []Job{{Work: time.Second, Here: true}, {Work: 2 * time.Second, After: []int{0}},
+			{Work: time.Second, After: []int{0, 1}}}}
 	for _, test := range []struct {
 		name    string
 		trace   *Trace
@@ -30,7 +32,8 @@ func TestPredict(t *testing.T) {
 		{"workers and here", even(8), Cluster{Workers: 3, Here: 1}, 2, 6},
 		{"four workers on two processors", even(8), Cluster{Workers: 4, Cores: 2}, 4, 8},
 		{"all on one machine", even(8), Cluster{Workers: 4, Here: 4, HereCores: 2, Shared: true}, 4, 4},
-		{"costs", even(2), Cluster{Workers: 1, Trip: 25 * time.Millisecond, Overhead: 100 * time.Millisecond, Rate: 4 << 20}, 2 * (1 + 0.1 + 0.1 + 0.5), 2},
+		{"costs", even(2), Cluster{Workers: 1, Trip: 25 * time.Millisecond, Overhead: 100 * time.Millisecond,
+			Rate: 4 << 20}, 2 * (1 + 0.1 + 0.1 + 0.5), 2},
 		{"one after the other", chain, Cluster{Workers: 9, Here: 1}, 5, 2},
 	} {
 		p := Predict(test.trace, test.cluster)
@@ -53,7 +56,8 @@ func TestReadTrace(t *testing.T) {
 		}
 	}
 	last := trace.Jobs[len(trace.Jobs)-1]
-	if count["compile"] != 28 || count["assemble"] != 29 || last.Label != "merge" || len(last.After) != 29 || trace.Client <= 0 {
+	if count["compile"] != 28 || count["assemble"] != 29 || last.Label != "merge" || len(last.After) != 29 ||
+		trace.Client <= 0 {
 		t.Errorf("%v, at last %+v; the client takes %v", count, last, trace.Client)
 	}
 	if _, err := ReadTrace("simulate_test.go"); err == nil {

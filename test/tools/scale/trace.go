@@ -47,11 +47,13 @@ func ReadTrace(path string) (*Trace, error) {
 	for _, a := range r.Actions {
 		switch {
 		case a.Source != "ran" || a.Where != "" || a.Failure != "":
-			return nil, fmt.Errorf("%s: the step %s was not run, or not here: link with an empty cache and without a server", path, a.Label)
+			return nil, fmt.Errorf("%s: the step %s was not run, or not here: link with an empty cache and without a server",
+				path, a.Label)
 		case a.Label == "link in slices": // that is all of the others together
 			continue
 		}
-		job := Job{Label: a.Label, Work: time.Duration(a.CPU) * time.Microsecond, Sent: a.Sent, Received: a.Received, Here: a.Label == "scan"}
+		job := Job{Label: a.Label, Work: time.Duration(a.CPU) * time.Microsecond, Sent: a.Sent, Received: a.Received,
+			Here: a.Label == "scan"}
 		t.Jobs = append(t.Jobs, job)
 		t.Client -= time.Duration(a.Wall) * time.Microsecond
 	}

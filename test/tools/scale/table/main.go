@@ -28,16 +28,19 @@ func main() {
 	}
 	fmt.Println("| workers | time of a link | steps done there | workers busy |\n|---|---|---|---|")
 	for _, workers := range []int{0, 1, 2, 4, 8, 16, 32, 64, 1000} {
-		p := scale.Predict(trace, scale.Cluster{Workers: workers, Here: 2, HereCores: 2, Trip: *trip, Overhead: *overhead, Rate: *rate * 1e6})
+		p := scale.Predict(trace, scale.Cluster{Workers: workers, Here: 2, HereCores: 2, Trip: *trip, Overhead: *overhead,
+			Rate: *rate * 1e6})
 		busy := 0.0
 		if workers > 0 {
 			busy = p.Busy.Seconds() / p.Wall.Seconds() / float64(workers)
 		}
 		fmt.Printf("| %d | %.2f s | %d | %.0f %% |\n", workers, p.Wall.Seconds(), p.There, 100*busy)
 	}
-	fmt.Println("\n| run again | processors | requests of the action cache | transfers | kept a day |\n|---|---|---|---|---|")
+	fmt.Println("\n| run again | processors | requests of the action cache | transfers | kept a day " +
+		"|\n|---|---|---|---|---|")
 	for _, again := range []float64{1, 0.5, 0.2, 0.05, 0} {
 		d := scale.Load(trace, scale.Day{Links: 1e6, Again: again, Peak: 3})
-		fmt.Printf("| %.0f %% | %.0f | %.0f/s | %.0f MB/s | %.1f TB |\n", 100*again, d.Processors, d.Requests, d.Transfers/1e6, d.Kept/1e12)
+		fmt.Printf("| %.0f %% | %.0f | %.0f/s | %.0f MB/s | %.1f TB |\n", 100*again, d.Processors, d.Requests,
+			d.Transfers/1e6, d.Kept/1e12)
 	}
 }
