@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/warpld/warpld/internal/action"
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/merge"
 	"github.com/warpld/warpld/internal/merge/device"
 	"github.com/warpld/warpld/internal/message"
@@ -71,7 +72,9 @@ type merging struct {
 
 // mergesItself says whether a link that is not told otherwise merges with our merger.
 // With -r that gives something else than nvlink, so it has to be asked for.
-func (b *build) mergesItself() bool { return device.Proven(b.target()) && !b.options.Relocatable }
+func (b *build) mergesItself() bool {
+	return device.DefaultFor(gpu.Arch(b.target())) && !b.options.Relocatable
+}
 
 // mergeByVendor lets the toolkit's nvlink merge, after ours has refused to, if it did.
 func (b *build) mergeByVendor(after []*action.Step, prepare func(), refused error) {

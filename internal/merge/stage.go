@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/warpld/warpld/internal/action"
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/merge/device"
 	"github.com/warpld/warpld/internal/message"
-	"github.com/warpld/warpld/internal/object/arch"
 	"github.com/warpld/warpld/internal/object/fatbin"
 	"github.com/warpld/warpld/internal/object/hostelf"
 )
@@ -104,7 +104,8 @@ func parseJob(args []string) (*job, error) {
 		case name == "--register-link-binaries":
 			j.register = value
 		case name+"=" == ToolkitOption:
-			o.Toolkit, _ = strconv.Atoi(value)
+			number, _ := strconv.Atoi(value)
+			o.Release = gpu.ReleaseNumbered(number)
 		case name+"=" == RecordOption:
 			j.record = append(j.record, value)
 		case name == MendOption:
@@ -112,7 +113,7 @@ func parseJob(args []string) (*job, error) {
 		case name == OnceOption:
 			o.WeakDataOnce = true
 		case name == "-arch":
-			o.Arch, _ = arch.Parse(value)
+			o.Arch, _ = gpu.Parse(value)
 		case name == "-kernels-used":
 			o.KernelsUsed = strings.Split(value, ",")
 		case name == "-variables-used":

@@ -19,7 +19,7 @@ type readInput struct {
 	fault  any // a panic, for the goroutine that waits for this
 }
 
-func readAhead(inputs []Input, options *Options) *readingAhead {
+func readAhead(inputs []Input, rules *ruleSet) *readingAhead {
 	const perReader = 16
 	readers := min(runtime.GOMAXPROCS(0), len(inputs))
 	r := &readingAhead{queue: make(chan chan readInput, perReader*readers), over: make(chan struct{})}
@@ -44,16 +44,16 @@ func readAhead(inputs []Input, options *Options) *readingAhead {
 		go func() {
 			debug.SetPanicOnFault(true) // of an input that is cut while it is read
 			for t := range tasks {
-				t.done <- readSafely(t.in, options)
+				t.done <- readSafely(t.in, rules)
 			}
 		}()
 	}
 	return r
 }
 
-func readSafely(in *Input, options *Options) (read readInput) {
+func readSafely(in *Input, rules *ruleSet) (read readInput) {
 	defer func() { read.fault = recover() }()
-	read.object, read.err = readObject(in, options)
+	read.object, read.err = readObject(in, rules)
 	return read
 }
 

@@ -222,7 +222,7 @@ func (l *linker) resolveCount(o *object, x *attribute) (keep bool, err error) {
 	//rule: Attributes of a function that lost go.
 	//mutate: true
 	case !o.lostSymbol(index):
-	case x.id == attrRegisters && le.Uint32(x.data[4:]) < f.registers && l.options.asNvlink():
+	case x.id == attrRegisters && le.Uint32(x.data[4:]) < f.registers && l.rules.asNvlink:
 		// nvlink takes the copy with fewer registers, and mixes what it knows of both.
 		return false, unsupported(o.name, "the weak function '%s', which needs fewer registers than in '%s'", l.symbols[id].name, l.symbols[id].origin)
 	default:
@@ -237,7 +237,7 @@ func (l *linker) resolveCount(o *object, x *attribute) (keep bool, err error) {
 	}
 	//rule: The stack of relocatable code is not in executables.
 	//mutate: true
-	return x.id != attrMaxStack || l.options.Relocatable, nil
+	return x.id != attrMaxStack || l.rules.options.Relocatable, nil
 }
 
 // resolveParamBank makes the row name the section symbol of the bank.
@@ -249,7 +249,7 @@ func (l *linker) resolveParamBank(o *object, x *attribute) error {
 	if uint64(index) >= uint64(len(o.symbols)) {
 		return damage(o.name, "attribute %#x of symbol %d of %d", x.id, index, len(o.symbols))
 	}
-	if l.mirrors() {
+	if l.rules.mercury {
 		x.symbols, x.word = []symbolID{noSymbol}, le.Uint32(x.data[4:]) // newLateBanks knows the symbol
 		return nil
 	}
@@ -286,7 +286,7 @@ func (l *linker) resolveExternals(o *object, x *attribute) error {
 // decides the order of the rows, but for the first one, which every program has.
 func (l *linker) mergeCompat(o *object, s *elf64.Section) error {
 	if l.compat == noSection {
-		return unsupported(o.name, "the section '%s' for %s", s.Name, l.options.Arch)
+		return unsupported(o.name, "the section '%s' for %s", s.Name, l.rules.options.Arch)
 	}
 	out := &l.sections[l.compat].attributes
 	return o.parseAttributes(s, func(x attribute) error {
@@ -342,7 +342,7 @@ type featureSet struct {
 func (l *linker) keepsFeatures() bool {
 	//rule: The row of features is in no program for sm_90 before 13.4.
 	//mutate: true
-	return l.mirrors() || l.options.Toolkit >= toolkit134
+	return l.rules.mercury || l.rules.merge.KeepsFeatures
 }
 
 func (o *object) countFunctions() int {
@@ -366,10 +366,6 @@ func (o *object) texts() []sectionID {
 	return list
 }
 
-// allFeatures are the bits of the first byte that occur for an architecture. A
-// function may lack some, and then its input does.
-var allFeatures = map[int]byte{100: 0x09, 120: 0x50}
-
 // setFeatures leaves the features that all inputs have of which code remains;
 // without code there are none, and since 13.4 all.
 func (l *linker) setFeatures() error {
@@ -379,12 +375,12 @@ func (l *linker) setFeatures() error {
 	rows := l.sections[l.compat].attributes.added
 	at := slices.IndexFunc(rows, func(x attribute) bool { return x.id == compatFeatures })
 	if at < 0 {
-		if l.mirrors() && len(l.records) == 0 {
-			return unsupported("", "the features of a program without code for %s", l.options.Arch)
+		if l.rules.mercury && len(l.records) == 0 {
+			return unsupported("", "the features of a program without code for %s", l.rules.options.Arch)
 		}
 		return nil
 	}
-	bits, any, certain := make([]byte, len(rows[at].data)), false, allFeatures[l.options.Arch.Number]
+	bits, any, certain := make([]byte, len(rows[at].data)), false, l.rules.features
 	for _, f := range l.features {
 		left := 0
 		for _, id := range f.texts {
@@ -409,11 +405,11 @@ func (l *linker) setFeatures() error {
 		}
 		any = true
 	}
-	if any && l.mirrors() && bits[0] != certain {
+	if any && l.rules.mercury && bits[0] != certain {
 		return unsupported("", "which features remain when functions that lack some are removed")
 	}
-	if !any && l.options.Toolkit >= toolkit134 {
-		bits[0] = allFeatures[l.options.Arch.Number]
+	if !any && l.rules.merge.AllFeaturesWithoutCode {
+		bits[0] = l.rules.features
 	}
 	rows[at].data = bits
 	return nil

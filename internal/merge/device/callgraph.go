@@ -54,8 +54,8 @@ func (l *linker) mergeCalls(o *object, s *elf64.Section) error {
 				o.takes[index] = second
 			}
 			//rule: An address that an input takes does not count if its definition lost.
-			//mutate: false !l.options.Mend
-			if group != groupTaken || !l.options.Mend {
+			//mutate: false !l.rules.options.Mend
+			if group != groupTaken || !l.rules.options.Mend {
 				continue
 			}
 		}

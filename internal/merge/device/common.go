@@ -19,7 +19,7 @@ func knownCommon(y *elf64.Symbol) bool {
 // definition with a value wins. nvlink aligns it as the first input wants it, so a
 // larger alignment is left to it.
 func (l *linker) mergeCommon(o *object, y *elf64.Symbol, old symbolID) (symbolID, error) {
-	if l.options.Relocatable || l.mirrors() {
+	if l.rules.options.Relocatable || l.rules.mercury {
 		return noSymbol, unsupported(o.name, "the common variable '%s' in this kind of link", y.Name)
 	}
 	id := old

@@ -19,7 +19,7 @@ func (l *linker) findStacks() error {
 	//rule: Warnings come in the order of the kernels' arrival.
 	//mutate: slices.Sorted(slices.Values(l.reached.kernels)) -> l.reached.kernels
 	for _, k := range slices.Sorted(slices.Values(l.reached.kernels)) { // as they were met
-		if l.stacks[k].recursive && !l.options.SuppressStackSizeWarning {
+		if l.stacks[k].recursive && !l.rules.options.SuppressStackSizeWarning {
 			l.warnRecursion(k)
 		}
 	}
@@ -29,7 +29,7 @@ func (l *linker) findStacks() error {
 // computeAttributes gives every kernel what it needs for all that it calls.
 func (l *linker) computeAttributes() error {
 	views := []view{{l, func(s *section) *attributeList { return &s.attributes }}}
-	if l.mirrors() {
+	if l.rules.mercury {
 		views = append(views, view{l, func(s *section) *attributeList { return &s.mirrorOf().attributes }})
 	}
 	for _, v := range views {
@@ -255,7 +255,7 @@ func (l view) setExternals(k symbolID, counted []symbolID) {
 // grew comes last.
 func (l view) externalsAlone(row *attribute, counted []symbolID) []symbolID {
 	list := l.externalsOf(l.byArrival(counted))
-	if l.options.Toolkit < toolkit134 {
+	if l.rules.merge.ReversesExternals {
 		//rule: Before 13.4 its externals come in the reverse order.
 		slices.Reverse(list)
 	}

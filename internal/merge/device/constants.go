@@ -10,7 +10,7 @@ import (
 // keepsLost reports whether constants of a function that lost stay: nvlink puts them
 // after those of the one that won, where no code reads them.
 func (l *linker) keepsLost(s *elf64.Section) bool {
-	return !l.options.Mend && !l.options.Relocatable && !l.mirrors() && isConstant(s.Type) && s.Type != typeConstant0
+	return !l.rules.options.Mend && !l.rules.options.Relocatable && !l.rules.mercury && isConstant(s.Type) && s.Type != typeConstant0
 }
 
 // winner is the code of the function that won over that in a section of an input.
@@ -117,7 +117,7 @@ func (l *linker) placeConstants(s *elf64.Section, data []byte, offset uint64) (a
 	return offset, true
 }
 
-func (l *linker) packs() bool { return l.keep != nil && l.options.asNvlink() }
+func (l *linker) packs() bool { return l.keep != nil && l.rules.asNvlink }
 
 // isVector reports whether a section of constants has the size of a number or of
 // a vector. If kernels may be removed, nvlink leaves the place of the last one in

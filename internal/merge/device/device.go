@@ -16,8 +16,8 @@ package device
 import (
 	"slices"
 
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/message"
-	"github.com/warpld/warpld/internal/object/arch"
 	"github.com/warpld/warpld/internal/object/cubin"
 )
 
@@ -49,9 +49,9 @@ type Input struct {
 
 // Options are what the command line says about a merge.
 type Options struct {
-	Arch arch.Arch
-	// Toolkit is the version of CUDA that the output is for, 130 for 13.0.
-	Toolkit int
+	Arch gpu.Arch
+	// Release is the version of CUDA that the output is for.
+	Release gpu.Release
 	// Record is what .note.nv.tkinfo says of this link.
 	Record cubin.Tool
 	// Mend asks for a program that is right where nvlink breaks it, see packing.
@@ -110,10 +110,11 @@ type Removal struct {
 // Merge links the inputs in their order. The error is an *Unsupported, or
 // messages as nvlink has them.
 func Merge(inputs []Input, options Options) (*Output, error) {
-	if err := options.supported(); err != nil {
+	rules, err := newRules(options)
+	if err != nil {
 		return nil, err
 	}
-	l := newLinker(options)
+	l := newLinker(rules)
 	l.chooseKernels(inputs)
 	taken, err := l.mergeInputs(inputs)
 	if err != nil {
@@ -130,49 +131,11 @@ func Merge(inputs []Input, options Options) (*Output, error) {
 	return &Output{Cubin: file, Apart: l.apart, Messages: l.messages, Taken: taken, Removed: l.removed, LeftOut: l.saved}, nil
 }
 
-// The toolkits whose rules are known.
-const (
-	toolkit130 = 130
-	toolkit134 = 134
-)
-
-// architectures are those that the rules are for.
-var architectures = []int{75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121}
-
-// Proven says whether so many outputs for an architecture were held against
-// nvlink's, all of them equal, that a link need not ask for this merger.
-func Proven(a arch.Arch) bool { return a.Number < mercury && (a.Suffix == "" || a == specific) }
-
-// asNvlink reports whether the output is to be nvlink's also where that is wrong or
-// larger than it need be.
-func (o *Options) asNvlink() bool { return !o.Mend && !o.WeakDataOnce && !o.Relocatable }
-
-func (o *Options) supported() error {
-	switch {
-	case o.Toolkit != toolkit130 && o.Toolkit != toolkit134:
-		return unsupported("", "the toolkit %d.%d", o.Toolkit/10, o.Toolkit%10)
-	case o.Verbose && o.Relocatable:
-		return unsupported("", "what -v says of this kind of link for %s", o.Arch)
-	case o.Debug && o.Arch.Number >= mercury:
-		return unsupported("", "the option -g for %s", o.Arch)
-	case o.Relocatable && o.Arch.Number >= mercury:
-		return unsupported("", "the option -r for %s", o.Arch)
-	case !slices.Contains(architectures, o.Arch.Number) || o.Arch.Suffix != "" && !o.specific():
-		return unsupported("", "the architecture %s", o.Arch)
-	}
-	return nil
-}
-
-// specific is the one of them whose code runs on no other.
-var specific = arch.Arch{Number: 90, Suffix: "a"}
-
-func (o *Options) specific() bool { return o.Arch == specific }
-
 // mergeInputs brings the inputs in, in their order.
 func (l *linker) mergeInputs(inputs []Input) ([]bool, error) {
 	taken := make([]bool, len(inputs))
 	any, over := false, false
-	reading := readAhead(inputs, &l.options)
+	reading := readAhead(inputs, l.rules)
 	defer reading.stop()
 	for i := range inputs {
 		in, read := &inputs[i], reading.next()

@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/message"
-	"github.com/warpld/warpld/internal/object/arch"
 	"github.com/warpld/warpld/internal/object/cubin"
 	"github.com/warpld/warpld/internal/object/elf64"
 	"github.com/warpld/warpld/internal/object/objecttest"
@@ -139,7 +139,7 @@ func mirrorSections(functions []fn, symbols, info []byte) []objecttest.Section {
 	return list
 }
 
-var plain = Options{Arch: arch.Arch{Number: 80}, Toolkit: 130, Record: cubin.Tool{Name: "warpld"}}
+var plain = Options{Arch: gpu.Arch{Number: 80}, Release: gpu.Release{Major: 13}, Record: cubin.Tool{Name: "warpld"}}
 
 // merge links codes under the names a.o, b.o and so on.
 func merge(options Options, codes ...code) (*Output, error) {
@@ -380,7 +380,7 @@ func TestWhatRulesDontCoverIsNamed(t *testing.T) {
 			t.Errorf("%s: %v", test.want, err)
 		}
 	}
-	for _, options := range []Options{{Arch: arch.Arch{Number: 70}, Toolkit: 130}, {Arch: arch.Arch{Number: 80}, Toolkit: 131}} {
+	for _, options := range []Options{{Arch: gpu.Arch{Number: 70}, Release: gpu.Release{Major: 13}}, {Arch: gpu.Arch{Number: 80}, Release: gpu.Release{Major: 13, Minor: 1}}} {
 		var u *Unsupported
 		if _, err := merge(options); !errors.As(err, &u) {
 			t.Errorf("%+v: %v", options, err)
@@ -391,9 +391,13 @@ func TestWhatRulesDontCoverIsNamed(t *testing.T) {
 // TestSharedLimit: the numbers are those that nvlink names in its message.
 func TestSharedLimit(t *testing.T) {
 	for name, want := range map[string]uint64{"sm_75": 48 << 10, "sm_89": 48 << 10, "sm_90": 48 << 10, "sm_90a": 227 << 10} {
-		target, _ := arch.Parse(name)
-		if got := (&Options{Arch: target}).sharedLimit(); got != want {
-			t.Errorf("%s: %d bytes, want %d", name, got, want)
+		target, _ := gpu.Parse(name)
+		rules, err := newRules(Options{Arch: target, Release: gpu.Release{Major: 13}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rules.sharedLimit != want {
+			t.Errorf("%s: %d bytes, want %d", name, rules.sharedLimit, want)
 		}
 	}
 }

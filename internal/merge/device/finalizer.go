@@ -29,7 +29,7 @@ func waitsForStack(code []byte) bool {
 func (l *linker) checkStacks() error {
 	for i := range l.symbols {
 		y := &l.symbols[i]
-		if !l.mirrors() || y.function == nil || y.dead || !y.defined() {
+		if !l.rules.mercury || y.function == nil || y.dead || !y.defined() {
 			continue
 		}
 		f := y.function
@@ -100,7 +100,7 @@ func (l *linker) newLateBanks() error {
 func (l *linker) checkBanks() error {
 	for i := range l.sections {
 		s := &l.sections[i]
-		if s.kind != typeInfo || !s.live() || !l.mirrors() {
+		if s.kind != typeInfo || !s.live() || !l.rules.mercury {
 			continue
 		}
 		for _, list := range [][]attribute{s.attributes.rows, s.attributes.tail, s.mirrorOf().attributes.rows} {

@@ -24,7 +24,7 @@ func (w *writer) layOut() {
 	w.headers = make([]header, 1, 1+firstIndex+len(w.body)+len(w.mirrored))
 	mirrorNames := w.nameMirrors()
 	w.place(header{name: w.names.offset[".shstrtab"], kind: typeStrtab, align: 1, table: w.names.data})
-	if w.mirrors() {
+	if w.rules.mercury {
 		w.size += afterNames
 	}
 	w.place(header{name: w.names.offset[".strtab"], kind: typeStrtab, align: 1, table: w.strings.data})
@@ -91,10 +91,10 @@ func (w *writer) layOutSegments() {
 	w.size = alignUp(w.size, 8)
 	w.table = w.size
 	switch {
-	case w.options.Relocatable:
+	case w.rules.options.Relocatable:
 		w.size = w.programHeaders() // there are none
 		return
-	case w.mirrors():
+	case w.rules.mercury:
 		w.layOutRuns()
 		return
 	}
@@ -207,7 +207,7 @@ func (w *writer) putHeader(b []byte) {
 	)
 	copy(b, []byte{0x7f, 'E', 'L', 'F', 2, 1, 1, abi, abiVersion})
 	kind, segments := elf64.Executable, w.programHeaders()
-	if w.options.Relocatable {
+	if w.rules.options.Relocatable {
 		kind, segments = elf64.Relocatable, 0
 	}
 	le.PutUint16(b[16:], uint16(kind))
@@ -218,7 +218,7 @@ func (w *writer) putHeader(b []byte) {
 	//rule: The flags of the file have the index of the note about the architecture.
 	//mutate: 0xff -> 0
 	note := min(w.sections[w.archNote].index, 0xff) // with more sections before it, readers have to search
-	le.PutUint32(b[48:], note<<24|uint32(w.options.Arch.Number)<<8|flagsLow(w.options.Arch.Number))
+	le.PutUint32(b[48:], note<<24|uint32(w.rules.options.Arch.Number)<<8|w.rules.headerFlags)
 	le.PutUint16(b[52:], headerSize)
 	le.PutUint16(b[54:], segmentSize)
 	le.PutUint16(b[56:], uint16(len(w.segments)))
@@ -253,7 +253,7 @@ func (w *writer) putSection(file []byte, h *header) {
 // leavesApart reports whether a piece is as large as the options say, and its bytes are
 // those of the input.
 func (w *writer) leavesApart(s *section, p *piece) bool {
-	return w.options.LeaveApart > 0 && len(p.data) >= w.options.LeaveApart && s.flags&flagAlloc != 0 && len(s.patches) == 0 && !w.mirrors()
+	return w.rules.options.LeaveApart > 0 && len(p.data) >= w.rules.options.LeaveApart && s.flags&flagAlloc != 0 && len(s.patches) == 0 && !w.rules.mercury
 }
 
 func (w *writer) putRelocations(b []byte, list []relocation, size uint64) {
@@ -307,12 +307,12 @@ func (w *writer) putSymbols(b []byte) {
 		y := &w.symbols[id]
 		kind, other := y.kind, y.other
 		//rule: With -r symbols keep their kinds.
-		//mutate: true !w.options.Relocatable
-		if kind == typeData && !w.options.Relocatable {
+		//mutate: true !w.rules.options.Relocatable
+		if kind == typeData && !w.rules.options.Relocatable {
 			//rule: Kinds of variables are not in executables.
 			//mutate: other&otherKept -> other
 			kind, other = elf64.Object, other&otherKept
-		} else if kind == elf64.Object && w.mirrors() {
+		} else if kind == elf64.Object && w.rules.mercury {
 			kind = typeData // reserved shared memory
 		}
 		row := b[y.index*symbolSize:]

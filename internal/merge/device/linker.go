@@ -7,7 +7,7 @@ import (
 
 // A linker is the growing output.
 type linker struct {
-	options Options
+	rules *ruleSet
 	// keep decides which kernels are live; nil: all.
 	keep *kernelFilter
 
@@ -143,8 +143,8 @@ type piece struct {
 
 func (s *section) live() bool { return !s.removed && !s.dropped }
 
-func newLinker(options Options) *linker {
-	l := &linker{options: options, virtual: options.Arch.Number, byName: map[string]symbolID{}, byOwner: map[sectionKey]sectionID{},
+func newLinker(rules *ruleSet) *linker {
+	l := &linker{rules: rules, virtual: rules.options.Arch.Number, byName: map[string]symbolID{}, byOwner: map[sectionKey]sectionID{},
 		packing: packing{vectors: map[string]bool{}}}
 	for _, name := range []string{".shstrtab", ".strtab", ".symtab", ".symtab_shndx"} {
 		l.shstrtab.add(name)
@@ -154,12 +154,12 @@ func newLinker(options Options) *linker {
 	l.archNote = l.newSection(section{name: ".note.nv.cuinfo", kind: typeNote, flags: 0x1000000, align: 4, owner: noSection}, true)
 	l.info = l.newSection(section{name: ".nv.info", kind: typeInfo, align: 4, owner: noSection}, false)
 	l.compat = noSection
-	if options.Arch.Number >= 90 {
+	if rules.compat {
 		l.compat = l.newSection(section{name: ".nv.compat", kind: typeCompat, align: 4, owner: noSection}, false)
 		//rule: Every program for sm_90 says whether it is for that alone.
 		//mutate: []attribute{{form: 2, id: compatSpecific}} -> nil
 		l.sections[l.compat].attributes.added = []attribute{{form: 2, id: compatSpecific}}
-		if options.specific() {
+		if rules.accelerated {
 			l.sections[l.compat].attributes.added[0].value = 1
 		}
 		note := &l.sections[l.archNote]
@@ -202,18 +202,18 @@ func (l *linker) nameSection(s *section, id sectionID) {
 		l.strtab.add(s.name)
 	}
 	l.shstrtab.addSection(s.name, id)
-	if s.kind == typeConstant0 && l.mirrors() {
+	if s.kind == typeConstant0 && l.rules.mercury {
 		return // the finalizer names it last
 	}
-	if l.mirrors() {
+	if l.rules.mercury {
 		name := mirrorName(s.name)
 		l.shstrtab[len(l.shstrtab)-1].room = len(name)
 		l.strtab.addSection(name, id)
 		return
 	}
 	//rule: With -r there are no names for relocations of bank 0.
-	//mutate: true !l.options.Relocatable
-	if s.kind == typeConstant0 && s.owner != noSection && !l.options.Relocatable {
+	//mutate: true !l.rules.options.Relocatable
+	if s.kind == typeConstant0 && s.owner != noSection && !l.rules.options.Relocatable {
 		// Bank 0 of a kernel comes with a name for relocations that it never has.
 		//rule: Bank 0 comes with a name for relocations.
 		l.shstrtab.addSection(".rel"+s.name, id)

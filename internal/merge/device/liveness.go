@@ -18,7 +18,7 @@ type kernelFilter struct {
 // chooseKernels finds out what decides which kernels are live: the options,
 // or the host references if every input says something about them, or nothing.
 func (l *linker) chooseKernels(inputs []Input) {
-	o := &l.options
+	o := &l.rules.options
 	//rule: With -r nothing is removed.
 	//mutate: false o.Relocatable
 	if o.Relocatable || o.Debug {
@@ -87,7 +87,7 @@ func (k *kernelFilter) matches(y *symbol) bool {
 // debuggers want to see everything.
 func (l *linker) markLive() error {
 	//rule: With -g nothing is removed.
-	if l.options.Debug {
+	if l.rules.options.Debug {
 		return nil
 	}
 	var kernels, taken []int32
@@ -145,7 +145,7 @@ func (l *linker) addStarted(kernels, taken []int32) ([]int32, error) {
 	for _, id := range taken {
 		switch {
 		case !l.symbols[id].isKernel() || l.launches(&l.symbols[id]):
-		case !l.keep.fromHost && !l.options.Mend:
+		case !l.keep.fromHost && !l.rules.options.Mend:
 			// nvlink keeps such a kernel, but not what only that kernel calls.
 			return nil, unsupported("", "kernels that device code starts, and that -kernels-used does not name")
 		case launched == 1:

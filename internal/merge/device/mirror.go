@@ -13,7 +13,6 @@ import (
 // then as the section; those of code .nv.capmerc. They are merged by the same
 // rules.
 const (
-	mercury        = 100 // first architecture
 	flagMirror     = 0x10000000
 	mirrorPrefix   = ".nv.merc"
 	capsulePrefix  = ".nv.capmerc"
@@ -74,8 +73,6 @@ type mirror struct {
 	index       uint32
 	waits       bool // code waits for the stack pointer
 }
-
-func (l *linker) mirrors() bool { return l.options.Arch.Number >= mercury }
 
 // leftToFinalizer says what of a section nvlink's finalizer makes anew in ways
 // that are not known; empty: nothing.
@@ -146,8 +143,8 @@ func knownMirror(s *elf64.Section) bool {
 
 // readMirror finds the sections of the second program by the names of those
 // that they mirror.
-func (o *object) readMirror(options *Options) error {
-	if options.Arch.Number < mercury {
+func (o *object) readMirror(rules *ruleSet) error {
+	if !rules.mercury {
 		return nil
 	}
 	o.twins, o.mirrored = map[string]int{}, make([]uint64, len(o.file.Sections))

@@ -10,7 +10,7 @@ import (
 // orderMirrors finds the sections whose mirrors are written, in their order:
 // code, debug information, attributes, relocations, variables.
 func (w *writer) orderMirrors() {
-	if !w.mirrors() {
+	if !w.rules.mercury {
 		return
 	}
 	for _, class := range []func(*section) bool{
@@ -37,13 +37,13 @@ func (w *writer) orderMirrors() {
 // mirrorsCalls reports whether a section is one of the call graph, which have
 // mirrors since 13.4.
 func (w *writer) mirrorsCalls(s *section) bool {
-	return w.options.Toolkit >= toolkit134 && (s.kind == typeCallGraph || s.kind == typePrototype)
+	return w.rules.merge.MercuryCallGraph && (s.kind == typeCallGraph || s.kind == typePrototype)
 }
 
 // nameMirrors adds the names of the mirrors to .shstrtab, where they are not
 // shared, and gives their places; the last one is that of the symbols.
 func (w *writer) nameMirrors() []uint32 {
-	if !w.mirrors() {
+	if !w.rules.mercury {
 		return nil
 	}
 	w.firstNames = uint64(len(w.names.data))
@@ -75,7 +75,7 @@ func (w *writer) sharesFile(s *section) bool {
 // section has another name in Mercury code, it has room for that one again, and
 // not for the zero after it.
 func (w *writer) afterStrings() (unused uint64) {
-	if !w.mirrors() {
+	if !w.rules.mercury {
 		return 0
 	}
 	for _, s := range w.body {
@@ -95,7 +95,7 @@ func (w *writer) afterStrings() (unused uint64) {
 
 // layOutMirrors places the mirrors after the sections.
 func (w *writer) layOutMirrors(names []uint32) {
-	if !w.mirrors() {
+	if !w.rules.mercury {
 		return
 	}
 	table := uint32(firstIndex + len(w.body) + len(w.mirrored))

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/message"
-	"github.com/warpld/warpld/internal/object/arch"
 	"github.com/warpld/warpld/internal/object/cubin"
 	"github.com/warpld/warpld/internal/object/elf64"
 )
@@ -72,7 +72,7 @@ func (o *object) release() {
 
 // readObject reads an input. Code that is linked already takes no part in a
 // link: there is no object then.
-func readObject(in *Input, options *Options) (*object, error) {
+func readObject(in *Input, rules *ruleSet) (*object, error) {
 	data, err := in.load()
 	if err != nil {
 		return nil, err
@@ -90,8 +90,8 @@ func readObject(in *Input, options *Options) (*object, error) {
 		return nil, unsupported(in.Name, "files of type %d", f.Type)
 	}
 	o := &object{name: in.Name, file: f, data: data}
-	for _, check := range []func(*Options) error{o.checkHeader, o.checkSections, o.readSymbols, o.checkSymbols, o.checkShape, o.readMirror} {
-		if err := check(options); err != nil {
+	for _, check := range []func(*ruleSet) error{o.checkHeader, o.checkSections, o.readSymbols, o.checkSymbols, o.checkShape, o.readMirror} {
+		if err := check(rules); err != nil {
 			return nil, err
 		}
 	}
@@ -117,52 +117,38 @@ func (in *Input) load() ([]byte, error) {
 	return data, nil
 }
 
-func (o *object) checkHeader(options *Options) error {
+func (o *object) checkHeader(rules *ruleSet) error {
 	const abiVersion = 8
-	f := o.file
+	f, target := o.file, &rules.options
+	release := gpu.ReleaseNumbered(f.Toolkit)
 	switch {
 	//rule: Code of a newer toolkit is refused.
 	//mutate: false
-	case f.Toolkit > options.Toolkit:
+	case target.Release.Before(release):
 		return &message.Message{Severity: message.Fatal, ID: "newer-input", Origin: message.Origin{File: o.name},
-			Text: fmt.Sprintf("Input file '%s' newer than toolkit (%d vs %d)", o.name, f.Toolkit, options.Toolkit)}
-	case f.Toolkit != options.Toolkit:
-		return unsupported(o.name, "code that was made with CUDA %d.%d", f.Toolkit/10, f.Toolkit%10)
+			Text: fmt.Sprintf("Input file '%s' newer than toolkit (%d vs %d)", o.name, release.Number(), target.Release.Number())}
+	case release != target.Release:
+		return unsupported(o.name, "code that was made with CUDA %s", release)
 	case f.ABIVersion() != abiVersion:
 		return unsupported(o.name, "version %d of the ABI", f.ABIVersion())
-	case f.Flags&0xff != flagsLow(options.Arch.Number):
+	case f.Flags&0xff != rules.headerFlags:
 		return unsupported(o.name, "the flags %#x of the file", f.Flags)
-	case options.Arch.Number >= mercury && f.Arch.Number != options.Arch.Number:
-		return unsupported(o.name, "how to link code for %s to code for %s", f.Arch, options.Arch)
-	case f.Arch != options.Arch && (embedded(f.Arch) || embedded(options.Arch)),
-		f.Arch.Number > options.Arch.Number || f.Arch.Number/10 != options.Arch.Number/10 || f.Arch.Suffix != options.Arch.Suffix:
-		return unsupported(o.name, "how to link code for %s to code for %s", f.Arch, options.Arch)
+	case !gpu.Arch(f.Arch).MergesInto(target.Arch):
+		return unsupported(o.name, "how to link code for %s to code for %s", f.Arch, target.Arch)
 	}
 	return nil
 }
 
-// embedded reports whether an architecture is one of those whose code 13.0 links
-// with no other.
-func embedded(a arch.Arch) bool { return a.Number == 87 || a.Number == 88 }
-
-// flagsLow is the lowest byte of the flags of a file.
-func flagsLow(number int) uint32 {
-	if number >= mercury {
-		return 2
-	}
-	return 4
-}
-
 // checkSections sees to it that every section is of a kind that the rules
 // cover, lies in the file, and refers to sections that exist.
-func (o *object) checkSections(options *Options) error {
+func (o *object) checkSections(rules *ruleSet) error {
 	// Sections may share bytes, but not so often that a small file becomes a
 	// large output.
 	budget := 2 * uint64(len(o.data))
 	for i := range o.file.Sections {
 		s := &o.file.Sections[i]
 		known := knownSection(s)
-		if options.Arch.Number >= mercury {
+		if rules.mercury {
 			known = known || isReserved(s) || s.Flags&flagMirror != 0 && knownMirror(s)
 			if what := leftToFinalizer(s); what != "" {
 				return unsupported(o.name, "%s", what)
@@ -231,7 +217,7 @@ func bankName(t elf64.SectionType) string {
 
 func isText(s *elf64.Section) bool { return s.Type == typeProgBits && s.Flags&flagExec != 0 }
 
-func (o *object) readSymbols(*Options) error {
+func (o *object) readSymbols(*ruleSet) error {
 	table := &elf64.SymbolTable{}
 	for i := range o.file.Sections {
 		s := &o.file.Sections[i]
@@ -260,7 +246,7 @@ func (o *object) readSymbols(*Options) error {
 }
 
 // checkSymbols sees to it that every symbol is of a kind that the rules cover.
-func (o *object) checkSymbols(*Options) error {
+func (o *object) checkSymbols(*ruleSet) error {
 	if len(o.symbols) > 0 && o.symbols[0] != (elf64.Symbol{}) {
 		return unsupported(o.name, "a first symbol that is not empty")
 	}

@@ -32,7 +32,7 @@ const nowhere = ^uint64(0)
 // another definition has won over, if that is what the options say. It is done where
 // all that refers to a section does so by the name of a variable, and within that.
 func (l *linker) cutDuplicates(o *object) error {
-	if !l.options.WeakDataOnce || l.options.Relocatable || l.mirrors() {
+	if !l.rules.options.WeakDataOnce || l.rules.options.Relocatable || l.rules.mercury {
 		return nil
 	}
 	o.cuts = map[int][]run{}

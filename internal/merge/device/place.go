@@ -39,7 +39,7 @@ func (l *linker) placeSection(o *object, index int) (placement, error) {
 	}
 	//rule: A kernel's shared memory is aligned as its variables are.
 	//mutate: true
-	if s.Type != typeShared || owner == noSection || l.options.Relocatable { // a kernel's is aligned as its variables are
+	if s.Type != typeShared || owner == noSection || l.rules.options.Relocatable { // a kernel's is aligned as its variables are
 		out.align = max(out.align, s.Align)
 	}
 	if runs, ok := o.cuts[index]; ok {
@@ -73,7 +73,7 @@ func (l *linker) placeSection(o *object, index int) (placement, error) {
 func (l *linker) mergeSections(o *object) error {
 	for i := range o.file.Sections {
 		s := &o.file.Sections[i]
-		if s.Flags&flagMirror != 0 || s.Type == typeConstant0 && l.mirrors() {
+		if s.Flags&flagMirror != 0 || s.Type == typeConstant0 && l.rules.mercury {
 			continue
 		}
 		switch s.Type {
@@ -102,7 +102,7 @@ func (l *linker) mergeSections(o *object) error {
 
 // mergeLateBanks puts the banks aside that come last.
 func (l *linker) mergeLateBanks(o *object) error {
-	if !l.mirrors() {
+	if !l.rules.mercury {
 		return nil
 	}
 	for i := range o.file.Sections {
@@ -156,7 +156,7 @@ func (l *linker) newGeneratedSections() {
 var relAction = []byte{0x73, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x11, 0x25, 0, 0x05, 0x36}
 
 func (l *linker) newRelAction() {
-	if l.mirrors() {
+	if l.rules.mercury {
 		return
 	}
 	id := l.newSection(section{name: ".nv.rel.action", kind: typeRelAction, align: 8, entry: 8, owner: noSection}, true)
@@ -216,7 +216,7 @@ func classOf(s *section) int {
 // for the kinds of variables.
 func (l *linker) fileType(t elf64.SectionType) elf64.SectionType {
 	switch {
-	case l.options.Relocatable:
+	case l.rules.options.Relocatable:
 		return t
 	case occupiesOnly(t):
 		//rule: Sections without bytes are of one type in executables.

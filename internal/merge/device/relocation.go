@@ -144,7 +144,7 @@ func (l *linker) mergeRows(o *object, s *elf64.Section, at placement) error {
 // won: the address is null then.
 func (l *linker) leftOut(o *object, s *elf64.Section, r *relocation, symbol uint32) bool {
 	inLoser := o.inLoser(s.Info, r.offset)
-	if !isConstant(o.file.Sections[s.Info].Type) || l.options.Mend {
+	if !isConstant(o.file.Sections[s.Info].Type) || l.rules.options.Mend {
 		return inLoser
 	}
 	y := &o.symbols[symbol]
@@ -166,7 +166,7 @@ func (l *linker) nameSecondKind(id sectionID) {
 	}
 	s.second = true
 	name := ".rel" + s.name[len(".rela"):]
-	if l.mirrors() {
+	if l.rules.mercury {
 		name = ".rel" + mirrorName(s.name)[len(".rela"):]
 	}
 	l.shstrtab.addSection(name, id)
@@ -258,7 +258,7 @@ func (l *linker) decideRelocations() error {
 		}
 		s.dropped = len(kept) == 0 && (s.mirror == nil || len(s.mirror.relocations) == 0)
 	}
-	if !l.mirrors() {
+	if !l.rules.mercury {
 		return nil
 	}
 	if err := l.rewriteFrames(); err != nil {
@@ -304,9 +304,9 @@ func (l *linker) decideInCode(target *section, r *relocation) (keep bool, err er
 func (l *linker) patchCode(target *section, r *relocation, y *symbol) error {
 	p := patch{offset: r.offset, kind: r.kind, addend: r.addend, rel: r.rel}
 	switch {
-	case y.name == bankSize && l.options.Debug:
+	case y.name == bankSize && l.rules.options.Debug:
 		return unsupported("", "which size of parameters the code in '%s' gets with -g", target.name)
-	case y.name == bankSize && target.flags&flagExec != 0 && !l.mirrors():
+	case y.name == bankSize && target.flags&flagExec != 0 && !l.rules.mercury:
 		//rule: The size of bank 0 is -1.
 		p.value = ^uint64(0)
 	case y.kind != typeData || target.flags&flagExec == 0:

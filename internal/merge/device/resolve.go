@@ -35,7 +35,7 @@ func (l *linker) mergeFunctions(o *object) error {
 			o.became[i] = l.referToFunction(o, y, old)
 		case old == noSymbol || !l.symbols[old].defined():
 			o.became[i] = l.defineFunction(o, y, old)
-			if l.mirrors() {
+			if l.rules.mercury {
 				f := &l.symbols[o.became[i]]
 				f.mirrorSize = o.mirrorSizes[i]
 				if err := l.mirrorText(o, &o.file.Sections[y.Section], &l.sections[f.section]); err != nil {
@@ -48,7 +48,7 @@ func (l *linker) mergeFunctions(o *object) error {
 			o.became[i] = old
 			o.lost[y.Section] = true
 		case l.symbols[old].weak:
-			if l.mirrors() {
+			if l.rules.mercury {
 				return unsupported(o.name, "how to replace the weak function '%s' of '%s'", y.Name, l.symbols[old].from)
 			}
 			if l.replaced++; l.replaced > maxReplaced {
@@ -151,8 +151,8 @@ func (l *linker) defineFunction(o *object, y *elf64.Symbol, old symbolID) symbol
 // name to the local ones. Before 13.4 weak symbols stood among the local ones.
 func (l *linker) newDefined(y symbol) (id symbolID) {
 	//rule: Before 13.4 weak symbols stand among the local ones.
-	//mutate: true l.options.Toolkit >= toolkit134
-	y.global = y.binding == elf64.Global || y.binding == elf64.Weak && l.options.Toolkit >= toolkit134
+	//mutate: true l.rules.merge.WeakIsGlobal
+	y.global = y.binding == elf64.Global || y.binding == elf64.Weak && l.rules.merge.WeakIsGlobal
 	if y.global {
 		id = l.newSymbol(y)
 	} else {
@@ -285,7 +285,7 @@ func (l *linker) referToVariable(o *object, y *elf64.Symbol, old symbolID) symbo
 	//rule: What is undefined is global, also if it is weak.
 	//mutate: elf64.Global -> y.Binding
 	binding := elf64.Global
-	if l.options.Relocatable {
+	if l.rules.options.Relocatable {
 		binding = y.Binding
 	}
 	//rule: The size of bank 0 is a symbol in no table.
@@ -342,7 +342,7 @@ func (l *linker) defineVariable(o *object, y *elf64.Symbol, old symbolID) (symbo
 // newVariable adds a variable where it belongs. What is hidden is in no table,
 // and local shared variables only with -g.
 func (l *linker) newVariable(y symbol) symbolID {
-	if y.binding == elf64.Global || y.other != otherHidden && (y.other != otherShared || l.options.Debug) || l.options.Relocatable {
+	if y.binding == elf64.Global || y.other != otherHidden && (y.other != otherShared || l.rules.options.Debug) || l.rules.options.Relocatable {
 		return l.newDefined(y)
 	}
 	//rule: Local shared variables, parameters and constants of the optimizer are in no table.
@@ -378,7 +378,7 @@ func (l *linker) replaceVariable(o *object, y *elf64.Symbol, id symbolID) error 
 func (l *linker) wantsRuntime(any bool) bool {
 	//rule: As the first input libcudadevrt is passed over, whatever the options say.
 	//mutate: true any
-	if any && l.options.KeepSystemLibraries {
+	if any && l.rules.options.KeepSystemLibraries {
 		return true
 	}
 	for id := range l.symbols {

@@ -36,7 +36,7 @@ func sectionOf(t *testing.T, name string, options Options, codes ...code) []byte
 
 func TestFeatures(t *testing.T) {
 	options := plain
-	options.Arch.Number, options.Toolkit = 90, 134
+	options.Arch.Number, options.Release.Minor = 90, 4
 	with := func(kernelName string, bits byte) code {
 		row := []byte{formBytes, compatFeatures, 8, 0, bits, 0, 0, 0, 0, 0, 0, 0}
 		return code{functions: []fn{kernel(kernelName)}, arch: 90, toolkit: 134,

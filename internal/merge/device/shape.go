@@ -13,7 +13,7 @@ import (
 // the other; so what has another shape is left to it.
 
 // checkShape sees to it that a file agrees with itself.
-func (o *object) checkShape(*Options) error {
+func (o *object) checkShape(*ruleSet) error {
 	if o.hasProgram() {
 		return unsupported(o.name, "relocatable code with an entry or program headers")
 	}

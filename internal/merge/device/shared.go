@@ -10,11 +10,8 @@ import (
 
 // Sizes of shared memory.
 const (
-	maxShared      = 0xc000  // of a kernel, without what it asks for at launch
-	maxSpecific    = 0x38c00 // for sm_90a
-	dynamicAlign   = 16
-	maxColours     = 1 << 12 // more variables than fit into the memory
-	reservedShared = 1024    // by the system from sm_90 on; variables don't move
+	dynamicAlign = 16
+	maxColours   = 1 << 12 // more variables than fit into the memory
 )
 
 // commonName is the section that the variables of device functions come in, and
@@ -49,7 +46,7 @@ func (l *linker) layOutShared() error {
 	l.referred = map[symbolID]bool{}
 	s := &sharedLayout{linker: l, users: map[symbolID]map[symbolID]bool{}, dynamicUsers: map[symbolID]bool{}, dynamic: map[symbolID]bool{}}
 	s.findUsers()
-	if id := slices.IndexFunc(s.shared, s.unused); id >= 0 && l.options.Debug {
+	if id := slices.IndexFunc(s.shared, s.unused); id >= 0 && l.rules.options.Debug {
 		return unsupported("", "with -g, the symbol of '%s', a shared variable that no code refers to", l.symbols[s.shared[id]].name)
 	}
 	s.findCommon()
@@ -59,12 +56,12 @@ func (l *linker) layOutShared() error {
 		return unsupported("", "%d shared variables that kernels have in common", len(s.colours))
 	}
 	end := s.placeColours()
-	if s.options.Debug && s.end > s.options.sharedLimit() {
+	if s.rules.options.Debug && s.end > s.rules.sharedLimit {
 		return unsupported("", "what nvlink says of common shared memory of %d bytes with -g", s.end) // it takes it for a kernel's
 	}
 	//rule: Since 13.4 the common section is aligned before the kernels.
 	//mutate: false
-	if s.options.Toolkit >= toolkit134 {
+	if s.rules.merge.AlignsCommonFirst {
 		s.alignCommon()
 	}
 	for _, k := range l.reached.kernels {
@@ -275,7 +272,7 @@ type dynamicGroup struct {
 
 func (s *sharedLayout) dynamicGroups() (groups []dynamicGroup) {
 	for _, id := range s.shared {
-		if y := &s.symbols[id]; s.options.Debug && !y.defined() {
+		if y := &s.symbols[id]; s.rules.options.Debug && !y.defined() {
 			groups = append(groups, dynamicGroup{y, slices.Sorted(maps.Keys(s.users[id]))})
 		}
 	}
@@ -286,7 +283,7 @@ func (s *sharedLayout) dynamicGroups() (groups []dynamicGroup) {
 // for debuggers. Since 13.4 those of one kernel are local, and those that no code
 // refers to are not there.
 func (l *linker) showShared() error {
-	if !l.options.Debug {
+	if !l.rules.options.Debug {
 		return nil
 	}
 	for _, id := range l.shared {
@@ -297,13 +294,13 @@ func (l *linker) showShared() error {
 			y.section = l.byOwner[sectionKey{commonName, noSection}]
 		}
 		out := &l.sections[y.section]
-		if out.owner != noSection && l.options.Toolkit >= toolkit134 {
+		if out.owner != noSection && l.rules.merge.LocalKernelShared {
 			//rule: With -g variables of one kernel are local since 13.4.
 			y.binding = elf64.Local
 		}
-		if l.options.Arch.Number >= 90 && out.size > reservedShared {
+		if out.size > l.rules.reservedShared {
 			//rule: With -g addresses from sm_90 on begin after what the system reserves.
-			y.value += reservedShared
+			y.value += l.rules.reservedShared
 		}
 	}
 	return nil
@@ -319,7 +316,7 @@ func (s *sharedLayout) finishKernel(k symbolID) {
 	out := s.ofKernel(k)
 	end := out.dynamic
 	out.size = end
-	if s.mirrors() && end == 0 {
+	if s.rules.mercury && end == 0 {
 		s.symbols[out.symbol].dead = true
 	}
 	//rule: Empty shared memory stays if it is aligned for dynamic memory.
@@ -327,27 +324,17 @@ func (s *sharedLayout) finishKernel(k symbolID) {
 	out.dropped = end == 0 && !(s.anyDynamic && out.align >= dynamicAlign)
 	//rule: From sm_90 on shared memory has 1024 bytes more.
 	//mutate: false
-	if s.options.Arch.Number >= 90 && !out.dropped {
-		out.size += reservedShared
+	if !out.dropped {
+		out.size += s.rules.reservedShared
 	}
 	if out.size == 0 {
 		s.symbols[out.symbol].dead = true
 	}
 	//rule: Shared memory has a limit.
 	//mutate: false
-	if limit := s.options.sharedLimit(); end > limit {
+	if limit := s.rules.sharedLimit; end > limit {
 		s.tooMuch(k, end, limit)
 	}
-}
-
-// sharedLimit is how much memory a kernel may have.
-func (o *Options) sharedLimit() uint64 {
-	if o.specific() {
-		//rule: A kernel may have more shared memory for sm_90a.
-		//mutate: maxSpecific -> maxShared
-		return maxSpecific
-	}
-	return maxShared
 }
 
 // tooMuch notes that a kernel has more memory than there is.
@@ -364,7 +351,7 @@ func (s *sharedLayout) tooMuch(k symbolID, end, limit uint64) {
 // don't count that no code refers to, be it live or not: they are of a weak
 // function that was replaced.
 func (l *linker) counts(id symbolID) bool {
-	return l.options.Toolkit < toolkit134 || l.referred[id]
+	return !l.rules.merge.EmitsOnlyReferencedShared || l.referred[id]
 }
 
 // sharesMemory reports whether there are variables that kernels may have in
@@ -375,7 +362,7 @@ func (s *sharedLayout) sharesMemory() bool {
 		return slices.ContainsFunc(c.variables, func(id symbolID) bool {
 			//rule: Only those count that code refers to, since 13.4 without what was replaced.
 			//mutate: true
-			return s.referred[id] || s.options.Toolkit < toolkit134 && s.symbols[id].referred
+			return s.referred[id] || s.rules.merge.CountsReplacedReferences && s.symbols[id].referred
 		})
 	})
 }
@@ -436,15 +423,15 @@ func (s *sharedLayout) finishCommon() {
 	//rule: The common section stays for dynamic memory only.
 	//mutate: true !s.anyDynamic
 	out.size, out.dropped = 0, !s.anyDynamic
-	if s.options.Debug && s.sharesMemory() {
+	if s.rules.options.Debug && s.sharesMemory() {
 		//rule: With -g the section of common shared memory keeps its size.
 		out.size, out.dropped = s.end, false
 	}
-	if s.mirrors() || s.options.Debug && s.options.Arch.Number >= 90 && !out.dropped {
-		out.size += reservedShared
+	if s.rules.mercury || s.rules.options.Debug && !out.dropped {
+		out.size += s.rules.reservedShared
 	}
 	//rule: Its symbol goes.
-	s.symbols[out.symbol].dead = !s.options.Debug || out.size == 0
+	s.symbols[out.symbol].dead = !s.rules.options.Debug || out.size == 0
 }
 
 // listSort is nvlink's sort of linked lists: elements are dealt to two stacks

@@ -11,7 +11,7 @@ import (
 // describe says what -v asks for: the memory of the program, and what each kernel
 // needs, the newest first.
 func (l *linker) describe() error {
-	if !l.options.Verbose {
+	if !l.rules.options.Verbose {
 		return nil
 	}
 	var global uint64
@@ -42,7 +42,7 @@ func (l *linker) describe() error {
 // describeFailed is the error of a program that cannot be linked. nvlink describes
 // that, too.
 func (l *linker) describeFailed() error {
-	if l.options.Verbose {
+	if l.rules.options.Verbose {
 		for _, pass := range []func() error{l.computeAttributes, l.describe} {
 			if err := pass(); err != nil {
 				return err
@@ -59,7 +59,7 @@ func (l *linker) describeKernel(k symbolID, registers uint32) error {
 			barriers, found = x.value&0xff, true
 		}
 	})
-	if !found && l.options.Toolkit >= toolkit134 {
+	if !found && l.rules.merge.CountsBarriers {
 		return unsupported("", "what -v says of '%s', a kernel without barriers", y.name)
 	}
 	stack := l.stacks[k].bytes
@@ -68,8 +68,8 @@ func (l *linker) describeKernel(k symbolID, registers uint32) error {
 		stack = 0 // it is not known
 	}
 	shared := l.sections[y.function.shared].size
-	if l.mirrors() {
-		shared -= min(shared, reservedShared)
+	if l.rules.mercury {
+		shared -= min(shared, l.rules.reservedShared)
 	}
 	l.inform("Function properties for '%s':", y.name)
 	l.inform("used %d registers, used %d barriers, %d stack, %d bytes smem%s, 0 bytes lmem", registers, barriers,
@@ -82,7 +82,7 @@ func (l *linker) describeKernel(k symbolID, registers uint32) error {
 func (l *linker) describeBanks(owner sectionID) string {
 	var sizes [constantBanks]uint64
 	for i := range l.sections {
-		if s := &l.sections[i]; s.live() && isConstant(s.kind) && s.owner == owner && !l.mirrors() {
+		if s := &l.sections[i]; s.live() && isConstant(s.kind) && s.owner == owner && !l.rules.mercury {
 			sizes[s.kind-typeConstant0] += s.size
 		}
 	}

@@ -130,8 +130,8 @@ func (w *writer) orderSymbols() {
 		//rule: Unified tables are named, but not written.
 		//mutate: true !isUnifiedTable(y.name)
 		//rule: With -r shared variables are written.
-		//mutate: false w.options.Relocatable
-		case w.options.Relocatable || !isUnifiedTable(y.name) && (!y.isShared() || w.options.Debug):
+		//mutate: false w.rules.options.Relocatable
+		case w.rules.options.Relocatable || !isUnifiedTable(y.name) && (!y.isShared() || w.rules.options.Debug):
 			w.globals = append(w.globals, id)
 		}
 	})
@@ -165,7 +165,7 @@ func (w *writer) nameSymbols() {
 	//rule: Names of global symbols come last.
 	//mutate: w.symbols -> slices.Backward(w.symbols)
 	for id := range w.symbols {
-		if y := &w.symbols[id]; y.global && w.written(y) && (w.options.Relocatable || w.options.Debug || !y.isShared()) {
+		if y := &w.symbols[id]; y.global && w.written(y) && (w.rules.options.Relocatable || w.rules.options.Debug || !y.isShared()) {
 			w.strings.add(y.name)
 		}
 	}
@@ -186,7 +186,7 @@ func (w *writer) fillNotes() {
 		toolType = 2000
 		archType = 1000
 	)
-	r := &w.options.Record
+	r := &w.rules.options.Record
 	var desc, text []byte
 	desc = le.AppendUint32(desc, 2) // version of the record
 	for _, s := range []string{r.Output, r.Name, r.Version, r.Build, r.Options} {
@@ -205,7 +205,7 @@ func (w *writer) fillNotes() {
 	}
 	desc = le.AppendUint16(nil, 2)
 	desc = le.AppendUint16(desc, uint16(w.virtual))
-	desc = le.AppendUint32(desc, uint32(w.options.Toolkit))
+	desc = le.AppendUint32(desc, uint32(w.rules.options.Release.Number()))
 	w.sections[w.archNote].setData(noteRecord(archType, desc))
 }
 

@@ -19,9 +19,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/merge/device"
 	"github.com/warpld/warpld/internal/message"
-	"github.com/warpld/warpld/internal/object/arch"
 	"github.com/warpld/warpld/internal/object/cubin"
 	"github.com/warpld/warpld/internal/object/elf64"
 	"github.com/warpld/warpld/internal/object/fatbin"
@@ -212,7 +212,7 @@ func (s setting) own(t *testing.T, p program, built map[string]string) linked {
 // mergeWith links with our merger and other options.
 func (s setting) mergeWith(t *testing.T, p program, built map[string]string, change func(*device.Options)) (*device.Output, error) {
 	t.Helper()
-	target, ok := arch.Parse(s.arch)
+	target, ok := gpu.Parse(s.arch)
 	if !ok {
 		t.Fatalf("no target %s", s.arch)
 	}
@@ -220,7 +220,7 @@ func (s setting) mergeWith(t *testing.T, p program, built map[string]string, cha
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := device.Options{Arch: target, Toolkit: release, Record: s.record(t, p)}
+	options := device.Options{Arch: target, Release: gpu.ReleaseNumbered(release), Record: s.record(t, p)}
 	for _, o := range p.options {
 		setOption(t, &options, o)
 	}
