@@ -80,9 +80,13 @@ func TestSectionSymbolKeepsData(t *testing.T) {
 	in := &Input{Name: "b.o", Cubin: weakData(1, rows, x)}
 	options := plain
 	options.WeakDataOnce = true
-	l := newLinker(options)
+	rules, err := newRules(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLinker(rules)
 	for _, in := range []*Input{{Name: "a.o", Cubin: weakData(0, nil, x)}, in} {
-		o, err := readObject(in, &options)
+		o, err := readObject(in, rules)
 		if err != nil {
 			t.Fatal(err)
 		}
