@@ -132,22 +132,22 @@ func (o *object) parseAttributes(s *elf64.Section, row func(attribute) error) er
 }
 
 // mergeAttributes brings in what an input says of its functions.
-func (l *linker) mergeAttributes(o *object) error {
+func mergeAttributes(rules *ruleSet, symbols *symbolTable, sections *sectionTable, attributes *attributeTable, o *object) error {
 	for i := range o.file.Sections {
 		s := &o.file.Sections[i]
 		if s.Type != typeInfo {
 			continue
 		}
-		id := l.info
+		id := sections.info
 		if s.Flags&flagOwned != 0 {
 			if o.lost[s.Info] {
 				continue
 			}
 			id = o.placed[i].section
 		}
-		l.arrivals++
-		l.sections[id].attributes.arrival = l.arrivals
-		if err := l.mergeRowsOf(o, s, id); err != nil {
+		attributes.arrivals++
+		sections.list[id].attributes.arrival = attributes.arrivals
+		if err := mergeRowsOf(rules, symbols, sections, attributes, o, s, id); err != nil {
 			return err
 		}
 	}
@@ -156,16 +156,16 @@ func (l *linker) mergeAttributes(o *object) error {
 
 // mergeRowsOf brings in the attributes in a section, and those of Mercury
 // code. Rows that the second program has not are the finalizer's.
-func (l *linker) mergeRowsOf(o *object, s *elf64.Section, id sectionID) error {
+func mergeRowsOf(rules *ruleSet, symbols *symbolTable, sections *sectionTable, attributes *attributeTable, o *object, s *elf64.Section, id sectionID) error {
 	twin := o.twin(s.Name)
 	var mirrored [256]bool
 	if twin != nil {
-		l.sections[id].mirrorOf().attributes.arrival = l.arrivals
+		sections.list[id].mirrorOf().attributes.arrival = attributes.arrivals
 		err := o.parseAttributes(twin, func(x attribute) error {
 			mirrored[x.id] = true
-			keep, err := l.resolveAttribute(o, &x)
+			keep, err := resolveAttribute(rules, symbols, sections, o, &x)
 			if err == nil && keep {
-				m := l.sections[id].mirrorOf()
+				m := sections.list[id].mirrorOf()
 				m.attributes.rows = append(m.attributes.rows, x)
 			}
 			return err
@@ -175,11 +175,11 @@ func (l *linker) mergeRowsOf(o *object, s *elf64.Section, id sectionID) error {
 		}
 	}
 	return o.parseAttributes(s, func(x attribute) error {
-		keep, err := l.resolveAttribute(o, &x)
+		keep, err := resolveAttribute(rules, symbols, sections, o, &x)
 		if err != nil || !keep {
 			return err
 		}
-		out := &l.sections[id].attributes
+		out := &sections.list[id].attributes
 		if twin != nil && !mirrored[x.id] {
 			out.tail = append(out.tail, x)
 		} else {
@@ -191,14 +191,14 @@ func (l *linker) mergeRowsOf(o *object, s *elf64.Section, id sectionID) error {
 
 // resolveAttribute makes a row speak of symbols of the output, and learns
 // what it says. A row that has no place in an executable is not kept.
-func (l *linker) resolveAttribute(o *object, x *attribute) (keep bool, err error) {
+func resolveAttribute(rules *ruleSet, symbols *symbolTable, sections *sectionTable, o *object, x *attribute) (keep bool, err error) {
 	switch {
 	case x.form == formBytes && (x.id == attrRegisters || x.id == attrFrame || x.id == attrMaxStack || x.id == attrMinStack):
-		return l.resolveCount(o, x)
+		return resolveCount(rules, symbols, o, x)
 	case x.form == formBytes && x.id == attrParamBank:
-		return true, l.resolveParamBank(o, x)
+		return true, resolveParamBank(rules, sections, o, x)
 	case x.form == formBytes && x.id == attrExternals:
-		return true, l.resolveExternals(o, x)
+		return true, symbols.resolveExternals(o, x)
 	case !copied[x.id].of(x):
 		return false, unsupported(o.name, "the attribute %#x of form %d and %d bytes", x.id, x.form, len(x.data))
 	}
@@ -206,7 +206,7 @@ func (l *linker) resolveAttribute(o *object, x *attribute) (keep bool, err error
 }
 
 // resolveCount reads a row that has a number for a function.
-func (l *linker) resolveCount(o *object, x *attribute) (keep bool, err error) {
+func resolveCount(rules *ruleSet, symbols *symbolTable, o *object, x *attribute) (keep bool, err error) {
 	if len(x.data) != 8 {
 		return false, damage(o.name, "attribute %#x of %d bytes", x.id, len(x.data))
 	}
@@ -215,16 +215,16 @@ func (l *linker) resolveCount(o *object, x *attribute) (keep bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	f := l.symbols[id].function
+	f := symbols.list[id].function
 	switch {
 	case f == nil:
-		return false, damage(o.name, "attribute %#x of the symbol '%s'", x.id, l.symbols[id].name)
+		return false, damage(o.name, "attribute %#x of the symbol '%s'", x.id, symbols.list[id].name)
 	//rule: Attributes of a function that lost go.
 	//mutate: true
 	case !o.lostSymbol(index):
-	case x.id == attrRegisters && le.Uint32(x.data[4:]) < f.registers && l.rules.asNvlink:
+	case x.id == attrRegisters && le.Uint32(x.data[4:]) < f.registers && rules.asNvlink:
 		// nvlink takes the copy with fewer registers, and mixes what it knows of both.
-		return false, unsupported(o.name, "the weak function '%s', which needs fewer registers than in '%s'", l.symbols[id].name, l.symbols[id].origin)
+		return false, unsupported(o.name, "the weak function '%s', which needs fewer registers than in '%s'", symbols.list[id].name, symbols.list[id].origin)
 	default:
 		return false, nil
 	}
@@ -237,11 +237,11 @@ func (l *linker) resolveCount(o *object, x *attribute) (keep bool, err error) {
 	}
 	//rule: The stack of relocatable code is not in executables.
 	//mutate: true
-	return x.id != attrMaxStack || l.rules.options.Relocatable, nil
+	return x.id != attrMaxStack || rules.options.Relocatable, nil
 }
 
 // resolveParamBank makes the row name the section symbol of the bank.
-func (l *linker) resolveParamBank(o *object, x *attribute) error {
+func resolveParamBank(rules *ruleSet, sections *sectionTable, o *object, x *attribute) error {
 	if len(x.data) != 8 {
 		return damage(o.name, "attribute %#x of %d bytes", x.id, len(x.data))
 	}
@@ -249,21 +249,21 @@ func (l *linker) resolveParamBank(o *object, x *attribute) error {
 	if uint64(index) >= uint64(len(o.symbols)) {
 		return damage(o.name, "attribute %#x of symbol %d of %d", x.id, index, len(o.symbols))
 	}
-	if l.rules.mercury {
+	if rules.mercury {
 		x.symbols, x.word = []symbolID{noSymbol}, le.Uint32(x.data[4:]) // newLateBanks knows the symbol
 		return nil
 	}
 	at := o.placed[o.symbols[index].Section]
-	if !at.done || at.section == noSection || l.sections[at.section].kind != typeConstant0 {
+	if !at.done || at.section == noSection || sections.list[at.section].kind != typeConstant0 {
 		return damage(o.name, "attribute %#x of a symbol that is no bank of constants", x.id)
 	}
 	//rule: Parameters name the symbol of their bank.
-	//mutate: at.section -> l.toolNote
-	x.symbols, x.word = []symbolID{l.sections[at.section].symbol}, le.Uint32(x.data[4:])
+	//mutate: at.section -> sections.toolNote
+	x.symbols, x.word = []symbolID{sections.list[at.section].symbol}, le.Uint32(x.data[4:])
 	return nil
 }
 
-func (l *linker) resolveExternals(o *object, x *attribute) error {
+func (symbols *symbolTable) resolveExternals(o *object, x *attribute) error {
 	if len(x.data)%4 != 0 {
 		return damage(o.name, "attribute %#x of %d bytes", x.id, len(x.data))
 	}
@@ -275,7 +275,7 @@ func (l *linker) resolveExternals(o *object, x *attribute) error {
 			return err
 		}
 		if o.symbols[index].Section != elf64.Undefined {
-			l.symbols[id].listedOwn = true
+			symbols.list[id].listedOwn = true
 		}
 		x.symbols = append(x.symbols, id)
 	}
@@ -284,24 +284,24 @@ func (l *linker) resolveExternals(o *object, x *attribute) error {
 
 // mergeCompat merges what the code demands of the driver. The first input
 // decides the order of the rows, but for the first one, which every program has.
-func (l *linker) mergeCompat(o *object, s *elf64.Section) error {
-	if l.compat == noSection {
-		return unsupported(o.name, "the section '%s' for %s", s.Name, l.rules.options.Arch)
+func mergeCompat(rules *ruleSet, sections *sectionTable, attributes *attributeTable, o *object, s *elf64.Section) error {
+	if sections.compat == noSection {
+		return unsupported(o.name, "the section '%s' for %s", s.Name, rules.options.Arch)
 	}
-	out := &l.sections[l.compat].attributes
+	out := &sections.list[sections.compat].attributes
 	return o.parseAttributes(s, func(x attribute) error {
 		if !compatShapes[x.id].of(&x) {
 			return unsupported(o.name, "the row %#x of form %d and %d bytes in '%s'", x.id, x.form, len(x.data), s.Name)
 		}
 		if x.id == compatFeatures {
-			if !l.keepsFeatures() {
+			if !rules.keepsFeatures() {
 				return nil
 			}
 			if o.featured {
 				return unsupported(o.name, "two rows %#x in '%s'", x.id, s.Name)
 			}
 			o.featured = true
-			l.features = append(l.features, featureSet{o.countFunctions(), o.texts(), x.data})
+			attributes.features = append(attributes.features, featureSet{o.countFunctions(), o.texts(), x.data})
 		}
 		at := slices.IndexFunc(out.added, func(old attribute) bool { return old.id == x.id })
 		if at < 0 {
@@ -339,10 +339,10 @@ type featureSet struct {
 }
 
 // keepsFeatures reports whether the row of features is in the output.
-func (l *linker) keepsFeatures() bool {
+func (rules *ruleSet) keepsFeatures() bool {
 	//rule: The row of features is in no program for sm_90 before 13.4.
 	//mutate: true
-	return l.rules.mercury || l.rules.merge.KeepsFeatures
+	return rules.mercury || rules.merge.KeepsFeatures
 }
 
 func (o *object) countFunctions() int {
@@ -368,23 +368,23 @@ func (o *object) texts() []sectionID {
 
 // setFeatures leaves the features that all inputs have of which code remains;
 // without code there are none, and since 13.4 all.
-func (l *linker) setFeatures() error {
-	if l.compat == noSection {
+func setFeatures(rules *ruleSet, sections *sectionTable, attributes *attributeTable, notes *noteTable) error {
+	if sections.compat == noSection {
 		return nil
 	}
-	rows := l.sections[l.compat].attributes.added
+	rows := sections.list[sections.compat].attributes.added
 	at := slices.IndexFunc(rows, func(x attribute) bool { return x.id == compatFeatures })
 	if at < 0 {
-		if l.rules.mercury && len(l.records) == 0 {
-			return unsupported("", "the features of a program without code for %s", l.rules.options.Arch)
+		if rules.mercury && len(notes.records) == 0 {
+			return unsupported("", "the features of a program without code for %s", rules.options.Arch)
 		}
 		return nil
 	}
-	bits, any, certain := make([]byte, len(rows[at].data)), false, l.rules.features
-	for _, f := range l.features {
+	bits, any, certain := make([]byte, len(rows[at].data)), false, rules.features
+	for _, f := range attributes.features {
 		left := 0
 		for _, id := range f.texts {
-			if !l.sections[id].removed {
+			if !sections.list[id].removed {
 				left++
 			}
 		}
@@ -405,11 +405,11 @@ func (l *linker) setFeatures() error {
 		}
 		any = true
 	}
-	if any && l.rules.mercury && bits[0] != certain {
+	if any && rules.mercury && bits[0] != certain {
 		return unsupported("", "which features remain when functions that lack some are removed")
 	}
-	if !any && l.rules.merge.AllFeaturesWithoutCode {
-		bits[0] = l.rules.features
+	if !any && rules.merge.AllFeaturesWithoutCode {
+		bits[0] = rules.features
 	}
 	rows[at].data = bits
 	return nil

@@ -14,15 +14,15 @@ const (
 )
 
 // mergeCallGraph brings in who calls whom, and the prototypes.
-func (l *linker) mergeCallGraph(o *object) error {
+func mergeCallGraph(rules *ruleSet, symbols *symbolTable, calls *callGraph, report *linkReport, o *object) error {
 	for i := range o.file.Sections {
 		s := &o.file.Sections[i]
 		var err error
 		switch s.Type {
 		case typeCallGraph:
-			err = l.mergeCalls(o, s)
+			err = mergeCalls(rules, symbols, calls, o, s)
 		case typePrototype:
-			err = l.mergePrototypes(o, s)
+			err = mergePrototypes(symbols, calls, report, o, s)
 		}
 		if err != nil {
 			return err
@@ -31,7 +31,7 @@ func (l *linker) mergeCallGraph(o *object) error {
 	return nil
 }
 
-func (l *linker) mergeCalls(o *object, s *elf64.Section) error {
+func mergeCalls(rules *ruleSet, symbols *symbolTable, calls *callGraph, o *object, s *elf64.Section) error {
 	b := o.bytes(s)
 	if len(b)%8 != 0 {
 		return damage(o.name, "section %s of %d bytes", s.Name, len(b))
@@ -43,7 +43,7 @@ func (l *linker) mergeCalls(o *object, s *elf64.Section) error {
 			group = int32(second)
 			continue
 		}
-		id, err := l.functionAt(o, index)
+		id, err := symbols.functionAt(o, index)
 		if err != nil {
 			return err
 		}
@@ -54,23 +54,23 @@ func (l *linker) mergeCalls(o *object, s *elf64.Section) error {
 				o.takes[index] = second
 			}
 			//rule: An address that an input takes does not count if its definition lost.
-			//mutate: false !l.rules.options.Mend
-			if group != groupTaken || !l.rules.options.Mend {
+			//mutate: false !rules.options.Mend
+			if group != groupTaken || !rules.options.Mend {
 				continue
 			}
 		}
-		if err := l.addCall(o, group, id, second); err != nil {
+		if err := addCall(symbols, calls, o, group, id, second); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (l *linker) addCall(o *object, group int32, id symbolID, second uint32) error {
-	f := l.symbols[id].function
+func addCall(symbols *symbolTable, calls *callGraph, o *object, group int32, id symbolID, second uint32) error {
+	f := symbols.list[id].function
 	switch group {
 	case groupCalls, groupPotential:
-		callee, err := l.functionAt(o, second)
+		callee, err := symbols.functionAt(o, second)
 		if err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func (l *linker) addCall(o *object, group int32, id symbolID, second uint32) err
 			//rule: It does if a kernel of the input may call it.
 			//mutate: false
 			if prototype, lost := o.takes[second]; lost {
-				return l.addCall(o, groupTaken, callee, prototype)
+				return addCall(symbols, calls, o, groupTaken, callee, prototype)
 			}
 		}
 		return nil
@@ -90,17 +90,17 @@ func (l *linker) addCall(o *object, group int32, id symbolID, second uint32) err
 		if err != nil {
 			return err
 		}
-		prototype := l.prototypes.intern(name)
+		prototype := calls.prototypes.intern(name)
 		if group == groupIndirect {
 			f.indirect = append(f.indirect, prototype)
 			return nil
 		}
 		//rule: A taken function's prototype is what later inputs are compared with.
 		f.prototype = prototype // not compared, but what later inputs are compared with
-		if key := (takenKey{id, prototype}); !l.prototypes.known[key] {
-			l.prototypes.known[key] = true
+		if key := (takenKey{id, prototype}); !calls.prototypes.known[key] {
+			calls.prototypes.known[key] = true
 			f.takenAs = append(f.takenAs, prototype)
-			l.prototypes.taken[prototype] = append(l.prototypes.taken[prototype], id)
+			calls.prototypes.taken[prototype] = append(calls.prototypes.taken[prototype], id)
 		}
 		return nil
 	}
@@ -108,21 +108,21 @@ func (l *linker) addCall(o *object, group int32, id symbolID, second uint32) err
 }
 
 // functionAt gives the function that a row speaks of.
-func (l *linker) functionAt(o *object, index uint32) (symbolID, error) {
+func (symbols *symbolTable) functionAt(o *object, index uint32) (symbolID, error) {
 	id, err := o.symbolAt(index)
-	if err == nil && l.symbols[id].function == nil {
-		err = damage(o.name, "the call graph has the symbol '%s', which is no function", l.symbols[id].name)
+	if err == nil && symbols.list[id].function == nil {
+		err = damage(o.name, "the call graph has the symbol '%s', which is no function", symbols.list[id].name)
 	}
 	return id, err
 }
 
-func (l *linker) mergePrototypes(o *object, s *elf64.Section) error {
+func mergePrototypes(symbols *symbolTable, calls *callGraph, report *linkReport, o *object, s *elf64.Section) error {
 	b := o.bytes(s)
 	if len(b)%8 != 0 {
 		return damage(o.name, "section %s of %d bytes", s.Name, len(b))
 	}
 	for ; len(b) > 0; b = b[8:] {
-		id, err := l.functionAt(o, le.Uint32(b))
+		id, err := symbols.functionAt(o, le.Uint32(b))
 		if err != nil {
 			return err
 		}
@@ -130,12 +130,12 @@ func (l *linker) mergePrototypes(o *object, s *elf64.Section) error {
 		if err != nil {
 			return err
 		}
-		prototype, f := l.prototypes.intern(name), l.symbols[id].function
+		prototype, f := calls.prototypes.intern(name), symbols.list[id].function
 		if f.prototype == noPrototype {
 			f.prototype = prototype
 		} else if f.prototype != prototype {
 			//rule: Two prototypes for one function are an error.
-			l.prototypeClash(o, id, name)
+			prototypeClash(symbols, calls, report, o, id, name)
 		}
 	}
 	return nil
@@ -153,10 +153,10 @@ type graph struct {
 func (g *graph) prototype(p prototypeID) int32 { return g.symbols + int32(p) }
 
 // buildGraph joins the rows of the call graph.
-func (l *linker) buildGraph() {
-	l.graph = graph{edges: make([][]int32, len(l.symbols)+len(l.prototypes.names)), symbols: int32(len(l.symbols))}
-	for id := range l.symbols {
-		f := l.symbols[id].function
+func buildGraph(symbols *symbolTable, calls *callGraph) {
+	calls.graph = graph{edges: make([][]int32, len(symbols.list)+len(calls.prototypes.names)), symbols: int32(len(symbols.list))}
+	for id := range symbols.list {
+		f := symbols.list[id].function
 		if f == nil {
 			continue
 		}
@@ -166,14 +166,14 @@ func (l *linker) buildGraph() {
 		}
 		for _, p := range f.indirect {
 			//rule: Indirect calls lead to all functions of the prototype.
-			out = append(out, l.graph.prototype(p))
+			out = append(out, calls.graph.prototype(p))
 		}
-		l.graph.edges[id] = out
+		calls.graph.edges[id] = out
 	}
-	for p, taken := range l.prototypes.taken {
+	for p, taken := range calls.prototypes.taken {
 		for _, id := range taken {
-			node := l.graph.prototype(prototypeID(p))
-			l.graph.edges[node] = append(l.graph.edges[node], int32(id))
+			node := calls.graph.prototype(prototypeID(p))
+			calls.graph.edges[node] = append(calls.graph.edges[node], int32(id))
 		}
 	}
 

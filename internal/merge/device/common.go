@@ -18,16 +18,16 @@ func knownCommon(y *elf64.Symbol) bool {
 // mergeCommon resolves a common variable: of several the largest size counts, and a
 // definition with a value wins. nvlink aligns it as the first input wants it, so a
 // larger alignment is left to it.
-func (l *linker) mergeCommon(o *object, y *elf64.Symbol, old symbolID) (symbolID, error) {
-	if l.rules.options.Relocatable || l.rules.mercury {
+func mergeCommon(rules *ruleSet, symbols *symbolTable, sections *sectionTable, report *linkReport, o *object, y *elf64.Symbol, old symbolID) (symbolID, error) {
+	if rules.options.Relocatable || rules.mercury {
 		return noSymbol, unsupported(o.name, "the common variable '%s' in this kind of link", y.Name)
 	}
 	id := old
 	if id == noSymbol {
-		id = l.newSymbol(symbol{name: y.Name, binding: y.Binding, kind: y.Type, other: y.Other, section: noSection, global: true, from: o.name})
-		l.byName[y.Name] = id
+		id = symbols.newSymbol(symbol{name: y.Name, binding: y.Binding, kind: y.Type, other: y.Other, section: noSection, global: true, from: o.name})
+		symbols.byName[y.Name] = id
 	}
-	switch was := &l.symbols[id]; {
+	switch was := &symbols.list[id]; {
 	case was.common && y.Value > was.align:
 		return noSymbol, unsupported(o.name, "the common variable '%s' with another alignment than in '%s'", y.Name, was.origin)
 	case was.common:
@@ -35,28 +35,28 @@ func (l *linker) mergeCommon(o *object, y *elf64.Symbol, old symbolID) (symbolID
 		was.size = max(was.size, y.Size)
 	case !was.defined():
 		was.common, was.size, was.align, was.origin = true, y.Size, y.Value, o.name
-		l.commons = append(l.commons, id)
-	case was.weak || l.sections[was.section].kind != typeInit:
+		symbols.commons = append(symbols.commons, id)
+	case was.weak || sections.list[was.section].kind != typeInit:
 		return noSymbol, unsupported(o.name, "the common variable '%s', which is weak or has no value in '%s'", y.Name, was.origin)
 	case y.Size > was.size:
-		l.largerCommon(o, y.Name, o.name, y.Size, was.size)
+		report.largerCommon(o, y.Name, o.name, y.Size, was.size)
 	}
 	return id, nil
 }
 
 // initializeCommon makes a common variable one that a definition may be given to.
-func (l *linker) initializeCommon(o *object, y *elf64.Symbol, old symbolID) error {
-	if old == noSymbol || !l.symbols[old].common {
+func initializeCommon(symbols *symbolTable, report *linkReport, o *object, y *elf64.Symbol, old symbolID) error {
+	if old == noSymbol || !symbols.list[old].common {
 		return nil
 	}
-	was := &l.symbols[old]
+	was := &symbols.list[old]
 	if y.Binding == elf64.Weak || o.file.Sections[y.Section].Type != typeInit {
 		return unsupported(o.name, "the variable '%s' that is weak or has no value, and is common in '%s'", y.Name, was.origin)
 	}
 	//rule: A common variable must not be larger than its value.
 	//mutate: false
 	if y.Size < was.size {
-		l.largerCommon(o, y.Name, was.origin, was.size, y.Size)
+		report.largerCommon(o, y.Name, was.origin, was.size, y.Size)
 	}
 	was.common, was.from = false, o.name
 	return nil
@@ -64,32 +64,32 @@ func (l *linker) initializeCommon(o *object, y *elf64.Symbol, old symbolID) erro
 
 // commonMayDiffer reports whether a variable may have another size than before,
 // because one of both is common, and the other common or with a value.
-func (l *linker) commonMayDiffer(o *object, y *elf64.Symbol, was *symbol) bool {
+func (sections *sectionTable) commonMayDiffer(o *object, y *elf64.Symbol, was *symbol) bool {
 	switch {
 	case y.Section == elf64.Common:
-		return was.common || was.defined() && l.sections[was.section].kind == typeInit
+		return was.common || was.defined() && sections.list[was.section].kind == typeInit
 	case was.common && y.Section != elf64.Undefined:
 		return o.file.Sections[y.Section].Type == typeInit
 	}
 	return false
 }
 
-func (l *linker) largerCommon(o *object, name, file string, common, defined uint64) {
+func (report *linkReport) largerCommon(o *object, name, file string, common, defined uint64) {
 	notes := []string{fmt.Sprintf("the sizes are %d and %d bytes", common, defined)}
-	l.clash("common-size", o, name, notes, "Common symbol '%s' in file '%s' has larger size than initialization", name, file)
+	report.clash("common-size", o, name, notes, "Common symbol '%s' in file '%s' has larger size than initialization", name, file)
 }
 
 // placeCommons gives memory to the common variables that no input defines, the
 // newest first.
-func (l *linker) placeCommons() error {
+func placeCommons(symbols *symbolTable, sections *sectionTable) error {
 	//rule: Common variables get memory the newest first.
 	//mutate: forward
-	for _, common := range slices.Backward(l.commons) {
-		if !l.symbols[common].common {
+	for _, common := range slices.Backward(symbols.commons) {
+		if !symbols.list[common].common {
 			continue
 		}
-		id := l.findOrNew(section{name: ".nv.global", kind: typeGlobal, flags: flagAlloc | flagWrite, align: 1, owner: noSection}, true)
-		s, y := &l.sections[id], &l.symbols[common]
+		id := sections.findOrNew(section{name: ".nv.global", kind: typeGlobal, flags: flagAlloc | flagWrite, align: 1, owner: noSection}, true)
+		s, y := &sections.list[id], &symbols.list[common]
 		y.section, y.value = id, alignUp(s.size, y.align)
 		s.align, s.size = max(s.align, y.align), y.value+y.size
 		if s.size > maxSize {

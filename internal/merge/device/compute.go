@@ -9,56 +9,65 @@ import (
 const unknownStack = 0xffffffff
 
 // findStacks finds how much stack every kernel needs.
-func (l *linker) findStacks() error {
-	l.stacks = l.graph.stackDepths(l.reached.kernels, func(node int32) uint64 {
-		if node >= l.graph.symbols || l.symbols[node].function == nil {
+func findStacks(rules *ruleSet, symbols *symbolTable, calls *callGraph, report *linkReport) error {
+	calls.stacks = calls.graph.stackDepths(calls.reached.kernels, func(node int32) uint64 {
+		if node >= calls.graph.symbols || symbols.list[node].function == nil {
 			return 0
 		}
-		return uint64(l.symbols[node].function.frame)
+		return uint64(symbols.list[node].function.frame)
 	})
 	//rule: Warnings come in the order of the kernels' arrival.
-	//mutate: slices.Sorted(slices.Values(l.reached.kernels)) -> l.reached.kernels
-	for _, k := range slices.Sorted(slices.Values(l.reached.kernels)) { // as they were met
-		if l.stacks[k].recursive && !l.rules.options.SuppressStackSizeWarning {
-			l.warnRecursion(k)
+	//mutate: slices.Sorted(slices.Values(calls.reached.kernels)) -> calls.reached.kernels
+	for _, k := range slices.Sorted(slices.Values(calls.reached.kernels)) { // as they were met
+		if calls.stacks[k].recursive && !rules.options.SuppressStackSizeWarning {
+			warnRecursion(symbols, calls, report, k)
 		}
 	}
 	return nil
 }
 
 // computeAttributes gives every kernel what it needs for all that it calls.
-func (l *linker) computeAttributes() error {
-	views := []view{{l, func(s *section) *attributeList { return &s.attributes }}}
-	if l.rules.mercury {
-		views = append(views, view{l, func(s *section) *attributeList { return &s.mirrorOf().attributes }})
+func computeAttributes(out *output) error {
+	views := []view{newView(out)}
+	if out.rules.mercury {
+		second := newView(out)
+		second.of = func(s *section) *attributeList { return &s.mirrorOf().attributes }
+		views = append(views, second)
 	}
 	for _, v := range views {
 		if err := v.compute(); err != nil {
 			return err
 		}
 	}
-	return l.setFeatures()
+	return setFeatures(out.rules, out.sections, out.attributes, out.notes)
 }
 
 // A view is one of the two programs that attributes speak of.
 type view struct {
-	*linker
-	of func(*section) *attributeList
+	rules    *ruleSet
+	symbols  *symbolTable
+	sections *sectionTable
+	calls    *callGraph
+	of       func(*section) *attributeList
+}
+
+func newView(out *output) view {
+	return view{out.rules, out.symbols, out.sections, out.calls, func(s *section) *attributeList { return &s.attributes }}
 }
 
 func (l view) compute() error {
-	info := l.of(&l.sections[l.info])
+	info := l.of(&l.sections.list[l.sections.info])
 	//rule: What is said of removed functions goes.
-	//mutate: false len(x.symbols) == 1 && l.symbols[x.symbols[0]].dead
-	info.rows = slices.DeleteFunc(info.rows, func(x attribute) bool { return len(x.symbols) == 1 && l.symbols[x.symbols[0]].dead })
+	//mutate: false len(x.symbols) == 1 && l.symbols.list[x.symbols[0]].dead
+	info.rows = slices.DeleteFunc(info.rows, func(x attribute) bool { return len(x.symbols) == 1 && l.symbols.list[x.symbols[0]].dead })
 	//rule: Kernels say how much stack they need in the order of the symbol table.
-	//mutate: l.reached.kernels -> slices.Sorted(slices.Values(l.reached.kernels))
-	kernels := l.reached.kernels
+	//mutate: l.calls.reached.kernels -> slices.Sorted(slices.Values(l.calls.reached.kernels))
+	kernels := l.calls.reached.kernels
 	if err := l.setRegisters(info); err != nil {
 		return err
 	}
 	for _, k := range kernels {
-		d := l.stacks[k]
+		d := l.calls.stacks[k]
 		if d.recursive {
 			d.bytes = unknownStack
 			//rule: Recursion makes the size of the call stack unknown.
@@ -68,7 +77,7 @@ func (l view) compute() error {
 			return unsupported("", "a stack of %d bytes", d.bytes)
 		}
 		info.added = append(info.added, attribute{form: formBytes, id: attrMinStack, symbols: []symbolID{k}, word: uint32(d.bytes)})
-		counted := l.countedFor(k)
+		counted := countedFor(l.symbols, l.calls, k)
 		if l.externalsFirst(counted) {
 			l.setExternals(k, counted)
 			l.setBarriers(k, counted)
@@ -93,20 +102,20 @@ func (l view) setCallStack(own *attributeList) {
 
 // warnRecursion warns, as nvlink does, once for every call in the kernel that
 // leads to recursion.
-func (l *linker) warnRecursion(k symbolID) {
+func warnRecursion(symbols *symbolTable, calls *callGraph, report *linkReport, k symbolID) {
 	warn := func(node int32) {
 		//rule: There is a warning for every call that leads to recursion.
 		//mutate: false
-		if l.stacks[node].recursive {
-			l.unknownStackOf(k, node)
+		if calls.stacks[node].recursive {
+			unknownStackOf(symbols, calls, report, k, node)
 		}
 	}
-	for _, to := range l.graph.edges[k] {
-		if to < l.graph.symbols {
+	for _, to := range calls.graph.edges[k] {
+		if to < calls.graph.symbols {
 			warn(to)
 			continue
 		}
-		for _, taken := range l.graph.edges[to] {
+		for _, taken := range calls.graph.edges[to] {
 			warn(taken)
 		}
 	}
@@ -120,12 +129,12 @@ func (l view) setRegisters(info *attributeList) error {
 			continue
 		}
 		limit := l.maxRegisters(x.symbols[0])
-		for _, f := range l.reached.from[x.symbols[0]] {
-			if y := &l.symbols[f]; y.function.registers > limit {
-				return unsupported("", "'%s', which may have %d registers, but calls '%s', which needs %d", l.symbols[x.symbols[0]].name, limit, y.name, y.function.registers)
+		for _, f := range l.calls.reached.from[x.symbols[0]] {
+			if y := &l.symbols.list[f]; y.function.registers > limit {
+				return unsupported("", "'%s', which may have %d registers, but calls '%s', which needs %d", l.symbols.list[x.symbols[0]].name, limit, y.name, y.function.registers)
 			}
 			//rule: A kernel has the most registers of all it reaches.
-			x.word = max(x.word, l.symbols[f].function.registers)
+			x.word = max(x.word, l.symbols.list[f].function.registers)
 		}
 	}
 	return nil
@@ -147,7 +156,7 @@ func (l view) maxRegisters(id symbolID) uint32 {
 func (l view) externalsFirst(counted []symbolID) bool {
 	//rule: For the only kernel barriers come before externals.
 	//mutate: false
-	if len(l.reached.kernels) == 1 {
+	if len(l.calls.reached.kernels) == 1 {
 		return false
 	}
 	for _, f := range l.byArrival(counted) {
@@ -166,23 +175,23 @@ func (l view) externalsFirst(counted []symbolID) bool {
 
 // attributesOf are those in the section of a function; a kernel has one.
 func (l view) attributesOf(id symbolID) *attributeList {
-	if s := l.symbols[id].function.info; s != noSection {
-		return l.of(&l.sections[s])
+	if s := l.symbols.list[id].function.info; s != noSection {
+		return l.of(&l.sections.list[s])
 	}
 	return nil
 }
 
 // countedFor are the functions whose barriers and externals count for a
 // kernel: those it reaches, and all of the program if it is the only kernel.
-func (l *linker) countedFor(k symbolID) []symbolID {
+func countedFor(symbols *symbolTable, calls *callGraph, k symbolID) []symbolID {
 	//rule: For the only kernel all functions count.
 	//mutate: true
-	if len(l.reached.kernels) > 1 {
-		return l.reached.from[k]
+	if len(calls.reached.kernels) > 1 {
+		return calls.reached.from[k]
 	}
 	all := []symbolID{k}
-	for id := range l.symbols {
-		y := &l.symbols[id]
+	for id := range symbols.list {
+		y := &symbols.list[id]
 		if y.function != nil && y.defined() && !y.dead && symbolID(id) != k {
 			all = append(all, symbolID(id))
 		}
@@ -213,8 +222,8 @@ func (l view) setBarriers(k symbolID, counted []symbolID) {
 // remainsExternal reports whether an entry of a list of externals stays:
 // functions that the driver defines, kernels, and those listed by the input that
 // defines them.
-func (l *linker) remainsExternal(id symbolID) bool {
-	y := &l.symbols[id]
+func (symbols *symbolTable) remainsExternal(id symbolID) bool {
+	y := &symbols.list[id]
 	//rule: Externals that are defined now are dropped.
 	//mutate: true (!y.defined() || y.listedOwn || y.isKernel())
 	//rule: Those that their own input defines stay.
@@ -235,7 +244,7 @@ func (l view) setExternals(k symbolID, counted []symbolID) {
 	//rule: Externals of all that a kernel reaches are its own.
 	//mutate: append([]symbolID{k}, l.byArrival(counted)...) -> []symbolID{k}
 	list := l.externalsOf(append([]symbolID{k}, l.byArrival(counted)...))
-	alone := len(l.reached.kernels) == 1
+	alone := len(l.calls.reached.kernels) == 1
 	switch {
 	case len(list) == before && row != nil:
 	//rule: The row of externals that grew keeps its place if there are more kernels.
@@ -294,7 +303,7 @@ func (l view) externalsOf(functions []symbolID) []symbolID {
 				return
 			}
 			for _, id := range x.symbols {
-				if l.remainsExternal(id) && !listed[id] {
+				if l.symbols.remainsExternal(id) && !listed[id] {
 					listed[id] = true
 					list = append(list, id)
 				}
@@ -306,8 +315,8 @@ func (l view) externalsOf(functions []symbolID) []symbolID {
 
 // dropResolvedExternals takes what is defined now off the lists of externals.
 func (l view) dropResolvedExternals() {
-	for i := range l.sections {
-		s := &l.sections[i]
+	for i := range l.sections.list {
+		s := &l.sections.list[i]
 		if s.kind != typeInfo || s.owner == noSection || !s.live() {
 			continue
 		}
@@ -317,7 +326,7 @@ func (l view) dropResolvedExternals() {
 			if x.id != attrExternals {
 				continue
 			}
-			x.symbols = slices.DeleteFunc(x.symbols, func(id symbolID) bool { return !l.remainsExternal(id) })
+			x.symbols = slices.DeleteFunc(x.symbols, func(id symbolID) bool { return !l.symbols.remainsExternal(id) })
 			//rule: Rows of externals without an entry go.
 			x.deleted = x.deleted || len(x.symbols) == 0
 		}

@@ -9,15 +9,15 @@ import (
 
 // keepsLost reports whether constants of a function that lost stay: nvlink puts them
 // after those of the one that won, where no code reads them.
-func (l *linker) keepsLost(s *elf64.Section) bool {
-	return !l.rules.options.Mend && !l.rules.options.Relocatable && !l.rules.mercury && isConstant(s.Type) && s.Type != typeConstant0
+func (rules *ruleSet) keepsLost(s *elf64.Section) bool {
+	return !rules.options.Mend && !rules.options.Relocatable && !rules.mercury && isConstant(s.Type) && s.Type != typeConstant0
 }
 
 // winner is the code of the function that won over that in a section of an input.
-func (l *linker) winner(o *object, section uint32) sectionID {
+func (symbols *symbolTable) winner(o *object, section uint32) sectionID {
 	for i := range o.symbols {
 		if y := &o.symbols[i]; y.Type == elf64.Function && y.Section == section {
-			return l.symbols[o.became[i]].section
+			return symbols.list[o.became[i]].section
 		}
 	}
 	return noSection
@@ -25,38 +25,38 @@ func (l *linker) winner(o *object, section uint32) sectionID {
 
 // moveConstants gives the constants of device functions to every kernel that
 // reaches them, at one offset that is free in all of these kernels.
-func (l *linker) moveConstants() {
+func moveConstants(symbols *symbolTable, sections *sectionTable, calls *callGraph, banks *constantTable) {
 	var moving []sectionID
-	for i := range l.sections {
-		s := &l.sections[i]
-		if s.live() && isConstant(s.kind) && s.function != noSymbol && !l.symbols[s.function].isKernel() {
+	for i := range sections.list {
+		s := &sections.list[i]
+		if s.live() && isConstant(s.kind) && s.function != noSymbol && !symbols.list[s.function].isKernel() {
 			moving = append(moving, sectionID(i))
 		}
 	}
 	//rule: Constants of functions move in the reverse order.
 	//mutate: forward
 	for _, id := range slices.Backward(moving) {
-		l.moveConstant(id)
+		moveConstant(symbols, sections, calls, banks, id)
 	}
 }
 
-func (l *linker) moveConstant(id sectionID) {
-	s := l.sections[id]
-	var banks []sectionID
+func moveConstant(symbols *symbolTable, sections *sectionTable, calls *callGraph, banks *constantTable, id sectionID) {
+	s := sections.list[id]
+	var kernels []sectionID
 	var at uint64
 	// All banks get the largest alignment.
 	align := s.align
-	for _, k := range slices.Backward(slices.Sorted(slices.Values(l.reached.by[s.function]))) { // the newest first
-		bank := l.findOrNew(section{name: bankName(s.kind) + "." + l.symbols[k].name, kind: s.kind, flags: s.flags,
-			align: s.align, owner: l.symbols[k].section}, true)
-		banks = append(banks, bank)
+	for _, k := range slices.Backward(slices.Sorted(slices.Values(calls.reached.by[s.function]))) { // the newest first
+		bank := sections.findOrNew(section{name: bankName(s.kind) + "." + symbols.list[k].name, kind: s.kind, flags: s.flags,
+			align: s.align, owner: symbols.list[k].section}, true)
+		kernels = append(kernels, bank)
 		//rule: They have one offset in all kernels.
-		//mutate: max(at, l.sections[bank].size) -> l.sections[bank].size
-		at, align = max(at, l.sections[bank].size), max(align, l.sections[bank].align)
+		//mutate: max(at, sections.list[bank].size) -> sections.list[bank].size
+		at, align = max(at, sections.list[bank].size), max(align, sections.list[bank].align)
 	}
 	at = alignUp(at, align)
-	for _, bank := range banks {
-		out := &l.sections[bank]
+	for _, bank := range kernels {
+		out := &sections.list[bank]
 		//rule: Banks get the largest alignment.
 		out.align = align
 		for _, p := range s.pieces {
@@ -66,11 +66,11 @@ func (l *linker) moveConstant(id sectionID) {
 		//mutate: alignUp(at+s.size, align) -> at + s.size
 		out.size = alignUp(at+s.size, align)
 	}
-	if n := len(s.lost); n > 0 && len(banks) > 0 {
-		l.lastLost = at + s.lost[n-1]
+	if n := len(s.lost); n > 0 && len(kernels) > 0 {
+		banks.lastLost = at + s.lost[n-1]
 	}
-	l.sections[id].moved, l.sections[id].removed = at, true
-	l.symbols[s.symbol].dead = true
+	sections.list[id].moved, sections.list[id].removed = at, true
+	symbols.list[s.symbol].dead = true
 }
 
 // A packing is how nvlink lays out the constants of the program's variables if
@@ -96,10 +96,10 @@ type move struct {
 
 // placeConstants gives the place of an input's constants, if they have one; it would
 // be at offset.
-func (l *linker) placeConstants(s *elf64.Section, data []byte, offset uint64) (at uint64, place bool) {
-	p := &l.packing
+func placeConstants(rules *ruleSet, banks *constantTable, filter *kernelFilter, s *elf64.Section, data []byte, offset uint64) (at uint64, place bool) {
+	p := &banks.packing
 	vector := isVector(s)
-	if l.packs() {
+	if packs(rules, filter) {
 		//rule: Equal constants of several inputs are laid out once if kernels may be removed.
 		//mutate: false vector && p.vectors[string(data)]
 		m := move{offset: offset, size: s.Size, to: alignUp(p.size, s.Align), leftOut: vector && p.vectors[string(data)]}
@@ -117,7 +117,7 @@ func (l *linker) placeConstants(s *elf64.Section, data []byte, offset uint64) (a
 	return offset, true
 }
 
-func (l *linker) packs() bool { return l.keep != nil && l.rules.asNvlink }
+func packs(rules *ruleSet, filter *kernelFilter) bool { return filter != nil && rules.asNvlink }
 
 // isVector reports whether a section of constants has the size of a number or of
 // a vector. If kernels may be removed, nvlink leaves the place of the last one in
@@ -135,41 +135,41 @@ func isVector(s *elf64.Section) bool {
 }
 
 // packConstants shortens the section that placeConstants left parts out of.
-func (l *linker) packConstants() error {
-	id, any := l.byOwner[sectionKey{".nv.constant3", noSection}]
-	if !any || !l.packs() || !l.packing.again {
+func packConstants(out *output) error {
+	id, any := out.sections.byOwner[sectionKey{".nv.constant3", noSection}]
+	if !any || !packs(out.rules, out.filter) || !out.banks.packing.again {
 		return nil
 	}
 	for _, kind := range []string{".rel", ".rela"} {
-		if _, rows := l.byOwner[sectionKey{kind + ".nv.constant3", id}]; rows {
+		if _, rows := out.sections.byOwner[sectionKey{kind + ".nv.constant3", id}]; rows {
 			return unsupported("", "which of equal constants that hold addresses nvlink keeps")
 		}
 	}
-	l.sections[id].size = l.packing.size
-	l.warnOfMoves(id)
+	out.sections.list[id].size = out.banks.packing.size
+	warnOfMoves(out.symbols, out.banks, out.report, id)
 	return nil
 }
 
 // warnOfMoves names the variables whose values are elsewhere than code reads them.
-func (l *linker) warnOfMoves(constants sectionID) {
+func warnOfMoves(symbols *symbolTable, banks *constantTable, report *linkReport, constants sectionID) {
 	var notes []string
-	for i := range l.symbols {
-		y := &l.symbols[i]
+	for i := range symbols.list {
+		y := &symbols.list[i]
 		if y.section != constants || y.dead || y.kind == elf64.SectionSymbol {
 			continue
 		}
-		at, _ := slices.BinarySearchFunc(l.packing.moves, y.value, func(m move, value uint64) int {
+		at, _ := slices.BinarySearchFunc(banks.packing.moves, y.value, func(m move, value uint64) int {
 			if m.offset+m.size <= value {
 				return -1
 			}
 			return 1
 		})
-		if at < len(l.packing.moves) && (l.packing.moves[at].leftOut || l.packing.moves[at].to != l.packing.moves[at].offset) {
+		if at < len(banks.packing.moves) && (banks.packing.moves[at].leftOut || banks.packing.moves[at].to != banks.packing.moves[at].offset) {
 			notes = append(notes, fmt.Sprintf("code finds another value in '%s' of '%s'", y.name, y.origin))
 		}
 	}
 	if len(notes) > 0 {
-		l.warnOfNvlink("equal-constants", "Constants of several inputs are equal; nvlink leaves all but the first out without moving what refers to them", notes...)
+		report.warnOfNvlink("equal-constants", "Constants of several inputs are equal; nvlink leaves all but the first out without moving what refers to them", notes...)
 	}
 }
 
@@ -178,9 +178,9 @@ const maxBank = 1 << 16
 
 // checkConstants refuses what does not fit. nvlink then lays the constants of the program
 // out in another way, each variable by itself, before it refuses them.
-func (l *linker) checkConstants() error {
-	for i := range l.sections {
-		if s := &l.sections[i]; s.live() && isConstant(s.kind) && s.size > maxBank {
+func (sections *sectionTable) checkConstants() error {
+	for i := range sections.list {
+		if s := &sections.list[i]; s.live() && isConstant(s.kind) && s.size > maxBank {
 			return unsupported("", "what nvlink makes of %d bytes of constants in '%s', which may have %d", s.size, s.name, maxBank)
 		}
 	}

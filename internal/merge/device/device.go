@@ -114,32 +114,35 @@ func Merge(inputs []Input, options Options) (*Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := newLinker(rules)
-	l.chooseKernels(inputs)
-	taken, err := l.mergeInputs(inputs)
+	out := newOutput(rules, chooseKernels(&options, inputs))
+	taken, err := mergeInputs(out, inputs)
 	if err != nil {
 		return nil, err
 	}
-	finish := l.finish
+	finish := finishExecutable
 	if options.Relocatable {
-		finish = l.finishRelocatable
+		finish = finishRelocatable
 	}
-	file, err := finish()
+	if err := finish(out); err != nil {
+		return nil, err
+	}
+	file, err := write(out)
 	if err != nil {
 		return nil, err
 	}
-	return &Output{Cubin: file, Apart: l.apart, Messages: l.messages, Taken: taken, Removed: l.removed, LeftOut: l.saved}, nil
+	return &Output{Cubin: file, Apart: out.apart, Messages: out.report.messages, Taken: taken,
+		Removed: out.report.removed, LeftOut: out.sections.saved}, nil
 }
 
 // mergeInputs brings the inputs in, in their order.
-func (l *linker) mergeInputs(inputs []Input) ([]bool, error) {
+func mergeInputs(out *output, inputs []Input) ([]bool, error) {
 	taken := make([]bool, len(inputs))
 	any, over := false, false
-	reading := readAhead(inputs, l.rules)
+	reading := readAhead(inputs, out.rules)
 	defer reading.stop()
 	for i := range inputs {
 		in, read := &inputs[i], reading.next()
-		if in.Runtime && !l.wantsRuntime(any) {
+		if in.Runtime && !wantsRuntime(out.rules, out.symbols, any) {
 			// nvlink takes no input after a device runtime that it passed over, unless
 			// it came first of all.
 			//rule: No input comes after a libcudadevrt that was passed over.
@@ -158,12 +161,12 @@ func (l *linker) mergeInputs(inputs []Input) ([]bool, error) {
 		if o == nil {
 			continue
 		}
-		if err := l.add(o); err != nil {
+		if err := addInput(out, o); err != nil {
 			return nil, err
 		}
 		taken[i], any = true, true
 		if i == sample {
-			l.reserve(len(inputs) / sample)
+			reserve(out.symbols, out.sections, out.names, len(inputs)/sample)
 		}
 	}
 	return taken, nil
@@ -173,72 +176,87 @@ func (l *linker) mergeInputs(inputs []Input) ([]bool, error) {
 const sample = 32
 
 // reserve makes room for that many times what there is now, within reason.
-func (l *linker) reserve(times int) {
+func reserve(symbols *symbolTable, sections *sectionTable, names *nameTables, times int) {
 	const most = 1 << 18
-	l.sections = slices.Grow(l.sections, min(most, len(l.sections)*times))
-	l.symbols = slices.Grow(l.symbols, min(most, len(l.symbols)*times))
-	l.shstrtab = slices.Grow(l.shstrtab, min(most, len(l.shstrtab)*times))
-	l.strtab = slices.Grow(l.strtab, min(most, len(l.strtab)*times))
+	sections.list = slices.Grow(sections.list, min(most, len(sections.list)*times))
+	symbols.list = slices.Grow(symbols.list, min(most, len(symbols.list)*times))
+	names.sections = slices.Grow(names.sections, min(most, len(names.sections)*times))
+	names.symbols = slices.Grow(names.symbols, min(most, len(names.symbols)*times))
 }
 
-// add brings one input in, in the order of passes that decides the order of
+// addInput brings one input in, in the order of passes that decides the order of
 // everything in the output.
-func (l *linker) add(o *object) error {
+func addInput(out *output, o *object) error {
 	//rule: Records of the tools that made the inputs follow that of the link.
-	l.records = append(l.records, o.records)
+	out.notes.records = append(out.notes.records, o.records)
 	if o.file.Virtual > 0 {
 		//rule: The output is for the lowest architecture that an input was written for.
 		//mutate: min -> max
-		l.virtual = min(l.virtual, o.file.Virtual)
+		out.notes.virtual = min(out.notes.virtual, o.file.Virtual)
 	}
-	for _, pass := range []func(*object) error{
-		l.mergeFunctions,
-		l.cutDuplicates,
-		l.mergeVariables,
+	rules, symbols, sections, calls := out.rules, out.symbols, out.sections, out.calls
+	err := inOrder(
+		func() error { return mergeFunctions(out, o) },
+		func() error { return cutDuplicates(rules, symbols, o) },
+		func() error { return mergeVariables(out, o) },
 		//rule: Sections of attributes come after all other ones of their input.
 		//mutate: swap
-		l.mergeSections,
-		l.mergeInfoSections,
-		l.mergeLateBanks,
-		l.mergeRelocations,
-		l.mergeAttributes,
-		l.mergeCallGraph,
-	} {
-		if err := pass(o); err != nil {
+		func() error { return mergeSections(out, o) },
+		func() error { return mergeInfoSections(symbols, sections, o) },
+		func() error { return mergeLateBanks(rules, out.mercury, o) },
+		func() error { return mergeRelocations(out, o) },
+		func() error { return mergeAttributes(rules, symbols, sections, out.attributes, o) },
+		func() error { return mergeCallGraph(rules, symbols, calls, out.report, o) },
+	)
+	if err != nil {
+		return err
+	}
+	o.release()
+	return out.report.mergeFailed()
+}
+
+// inOrder runs passes until one fails.
+func inOrder(passes ...func() error) error {
+	for _, pass := range passes {
+		if err := pass(); err != nil {
 			return err
 		}
 	}
-	o.release()
-	return l.mergeFailed()
+	return nil
 }
 
-// finish turns what was brought in into an executable.
-func (l *linker) finish() ([]byte, error) {
-	if err := l.placeCommons(); err != nil {
-		return nil, err
+// finishExecutable turns what was brought in into an executable.
+func finishExecutable(out *output) error {
+	rules, symbols, sections, calls := out.rules, out.symbols, out.sections, out.calls
+	if err := placeCommons(symbols, sections); err != nil {
+		return err
 	}
-	l.newGeneratedSections()
-	l.buildGraph()
-	for _, pass := range []func() error{l.markLive, l.findReached, l.findStacks, l.layOutShared} {
-		if err := pass(); err != nil {
-			return nil, err
-		}
+	sections.newGeneratedSections()
+	buildGraph(symbols, calls)
+	err := inOrder(
+		func() error { return markLive(out) },
+		func() error { return findReached(symbols, calls) },
+		func() error { return findStacks(rules, symbols, calls, out.report) },
+		func() error { return layOutShared(out) },
+	)
+	if err != nil {
+		return err
 	}
-	l.moveConstants()
-	for _, pass := range []func() error{l.checkConstants, l.packConstants} {
-		if err := pass(); err != nil {
-			return nil, err
-		}
+	moveConstants(symbols, sections, calls, out.banks)
+	if err := inOrder(sections.checkConstants, func() error { return packConstants(out) }); err != nil {
+		return err
 	}
-	l.reportUndefined()
-	if l.failed() {
-		return nil, l.describeFailed()
+	reportUndefined(symbols, sections, calls, out.report)
+	if out.report.failed() {
+		return describeFailed(out)
 	}
-	l.newRelAction()
-	for _, pass := range []func() error{l.checkStacks, l.newLateBanks, l.decideRelocations, l.showShared, l.computeAttributes, l.describe} {
-		if err := pass(); err != nil {
-			return nil, err
-		}
-	}
-	return l.write()
+	newRelAction(rules, sections)
+	return inOrder(
+		func() error { return checkStacks(rules, symbols, sections) },
+		func() error { return newLateBanks(rules, symbols, sections, out.mercury) },
+		func() error { return decideRelocations(rules, symbols, sections, calls) },
+		func() error { return showShared(rules, symbols, sections) },
+		func() error { return computeAttributes(out) },
+		func() error { return describe(out) },
+	)
 }

@@ -26,14 +26,14 @@ func waitsForStack(code []byte) bool {
 
 // checkStacks leaves kernels to nvlink that wait for a stack pointer that they don't
 // use: its finalizer finds that out, and gives all instructions other barriers.
-func (l *linker) checkStacks() error {
-	for i := range l.symbols {
-		y := &l.symbols[i]
-		if !l.rules.mercury || y.function == nil || y.dead || !y.defined() {
+func checkStacks(rules *ruleSet, symbols *symbolTable, sections *sectionTable) error {
+	for i := range symbols.list {
+		y := &symbols.list[i]
+		if !rules.mercury || y.function == nil || y.dead || !y.defined() {
 			continue
 		}
 		f := y.function
-		if m := l.sections[y.section].mirror; m != nil && m.waits && f.frame == 0 && len(f.calls)+len(f.indirect) == 0 {
+		if m := sections.list[y.section].mirror; m != nil && m.waits && f.frame == 0 && len(f.calls)+len(f.indirect) == 0 {
 			return unsupported("", "what the finalizer makes of a function that waits for a stack that it does not use")
 		}
 	}
@@ -48,7 +48,7 @@ type lateBank struct {
 	data    []byte
 }
 
-func (l *linker) mergeLateBank(o *object, s *elf64.Section) error {
+func (mercury *mercuryTable) mergeLateBank(o *object, s *elf64.Section) error {
 	if s.Flags&flagOwned == 0 || !isText(&o.file.Sections[s.Info]) {
 		return unsupported(o.name, "the section '%s', which belongs to no function", s.Name)
 	}
@@ -62,29 +62,29 @@ func (l *linker) mergeLateBank(o *object, s *elf64.Section) error {
 	if slices.Max(append(o.bytes(s), 0)) != 0 {
 		return unsupported(o.name, "parameters in '%s' that have a value", s.Name)
 	}
-	l.lateBanks = append(l.lateBanks, lateBank{text.section, *s, o.bytes(s)})
+	mercury.lateBanks = append(mercury.lateBanks, lateBank{text.section, *s, o.bytes(s)})
 	return nil
 }
 
 // newLateBanks makes the sections of bank 0 in the order of the kernels, with
 // symbols after all others, and makes the attributes of the kernels name them.
-func (l *linker) newLateBanks() error {
+func newLateBanks(rules *ruleSet, symbols *symbolTable, sections *sectionTable, mercury *mercuryTable) error {
 	//rule: Bank 0 of Mercury code comes in the order of the kernels.
-	slices.SortStableFunc(l.lateBanks, func(a, b lateBank) int { return int(a.text - b.text) })
-	for _, b := range l.lateBanks {
-		text := &l.sections[b.text]
+	slices.SortStableFunc(mercury.lateBanks, func(a, b lateBank) int { return int(a.text - b.text) })
+	for _, b := range mercury.lateBanks {
+		text := &sections.list[b.text]
 		if text.removed {
 			continue
 		}
-		id := l.newSection(section{name: b.section.Name, kind: b.section.Type, flags: b.section.Flags, align: b.section.Align, owner: b.text, late: true}, false)
-		out := &l.sections[id]
+		id := sections.newSection(section{name: b.section.Name, kind: b.section.Type, flags: b.section.Flags, align: b.section.Align, owner: b.text, late: true}, false)
+		out := &sections.list[id]
 		out.setData(b.data)
-		out.symbol = l.newSymbol(symbol{name: out.name, kind: elf64.SectionSymbol, section: id, late: true})
-		info := l.symbols[out.function].function.info
+		out.symbol = symbols.newSymbol(symbol{name: out.name, kind: elf64.SectionSymbol, section: id, late: true})
+		info := symbols.list[out.function].function.info
 		if info == noSection {
 			continue
 		}
-		own := &l.sections[info].attributes
+		own := &sections.list[info].attributes
 		for _, list := range [][]attribute{own.rows, own.tail} {
 			for i := range list {
 				if list[i].id == attrParamBank {
@@ -93,14 +93,14 @@ func (l *linker) newLateBanks() error {
 			}
 		}
 	}
-	return l.checkBanks()
+	return checkBanks(rules, sections)
 }
 
 // checkBanks sees to it that every attribute of a bank found its bank.
-func (l *linker) checkBanks() error {
-	for i := range l.sections {
-		s := &l.sections[i]
-		if s.kind != typeInfo || !s.live() || !l.rules.mercury {
+func checkBanks(rules *ruleSet, sections *sectionTable) error {
+	for i := range sections.list {
+		s := &sections.list[i]
+		if s.kind != typeInfo || !s.live() || !rules.mercury {
 			continue
 		}
 		for _, list := range [][]attribute{s.attributes.rows, s.attributes.tail, s.mirrorOf().attributes.rows} {
@@ -116,8 +116,8 @@ func (l *linker) checkBanks() error {
 
 // rewriteFrames makes .debug_frame anew, as the finalizer does: only of
 // functions that are left, each description with a copy of its common part.
-func (l *linker) rewriteFrames() error {
-	id, ok := l.byOwner[sectionKey{".debug_frame", noSection}]
+func rewriteFrames(symbols *symbolTable, sections *sectionTable) error {
+	id, ok := sections.byOwner[sectionKey{".debug_frame", noSection}]
 	if !ok {
 		return nil
 	}
@@ -125,13 +125,13 @@ func (l *linker) rewriteFrames() error {
 		head  = 12 // 0xffffffff, u64 size
 		start = 20 // of the code, after the u64 place of the common part
 	)
-	s := &l.sections[id]
+	s := &sections.list[id]
 	at := map[uint64]*relocation{}
-	if rows, ok := l.byOwner[sectionKey{".rela.debug_frame", id}]; ok {
-		list := l.sections[rows].relocations
+	if rows, ok := sections.byOwner[sectionKey{".rela.debug_frame", id}]; ok {
+		list := sections.list[rows].relocations
 		for i := range list {
 			if list[i].addend != 0 {
-				return unsupported("", "a .debug_frame of code that starts within '%s'", l.symbols[list[i].symbol].name)
+				return unsupported("", "a .debug_frame of code that starts within '%s'", symbols.list[list[i].symbol].name)
 			}
 			at[list[i].offset] = &list[i]
 		}

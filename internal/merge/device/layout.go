@@ -24,7 +24,7 @@ func (w *writer) layOut() {
 	w.headers = make([]header, 1, 1+firstIndex+len(w.body)+len(w.mirrored))
 	mirrorNames := w.nameMirrors()
 	w.place(header{name: w.names.offset[".shstrtab"], kind: typeStrtab, align: 1, table: w.names.data})
-	if w.rules.mercury {
+	if w.out.rules.mercury {
 		w.size += afterNames
 	}
 	w.place(header{name: w.names.offset[".strtab"], kind: typeStrtab, align: 1, table: w.strings.data})
@@ -32,7 +32,7 @@ func (w *writer) layOut() {
 	w.place(header{name: w.names.offset[".symtab"], kind: typeSymtab, align: 8, entry: symbolSize, link: indexStrtab,
 		info: w.firstGlobal(), size: uint64(1+len(w.locals)+len(w.globals)+len(w.lates)) * symbolSize})
 	for _, s := range w.body {
-		h := header{name: w.names.offset[s.name], kind: w.fileType(s.kind), flags: s.flags, align: s.align, entry: s.entry, size: s.size, source: s}
+		h := header{name: w.names.offset[s.name], kind: w.out.rules.fileType(s.kind), flags: s.flags, align: s.align, entry: s.entry, size: s.size, source: s}
 		h.link, h.info = w.linkAndInfo(s)
 		w.place(h)
 		s.offset = w.headers[len(w.headers)-1].offset
@@ -73,14 +73,14 @@ func (w *writer) linkAndInfo(s *section) (link, info uint32) {
 		link = indexSymtab
 	case s.flags&flagExec != 0:
 		//rule: Code counts its registers in the section header.
-		//mutate: s.registers|w.symbols[s.function].index -> w.symbols[s.function].index
-		link, info = indexSymtab, s.registers|w.symbols[s.function].index
-	case s == &w.sections[w.archNote]:
+		//mutate: s.registers|w.out.symbols.list[s.function].index -> w.out.symbols.list[s.function].index
+		link, info = indexSymtab, s.registers|w.out.symbols.list[s.function].index
+	case s == &w.out.sections.list[w.out.sections.archNote]:
 		//rule: The note about the architecture refers to that about the tools.
-		link = w.sections[w.toolNote].index
+		link = w.out.sections.list[w.out.sections.toolNote].index
 	}
 	if s.owner != noSection {
-		info = w.sections[s.owner].index
+		info = w.out.sections.list[s.owner].index
 	}
 	return link, info
 }
@@ -91,10 +91,10 @@ func (w *writer) layOutSegments() {
 	w.size = alignUp(w.size, 8)
 	w.table = w.size
 	switch {
-	case w.rules.options.Relocatable:
+	case w.out.rules.options.Relocatable:
 		w.size = w.programHeaders() // there are none
 		return
-	case w.rules.mercury:
+	case w.out.rules.mercury:
 		w.layOutRuns()
 		return
 	}
@@ -158,8 +158,8 @@ func (w *writer) check() error {
 		smallFile   = 1 << 26
 	)
 	var inputs uint64
-	for i := range w.sections {
-		for _, p := range w.sections[i].pieces {
+	for i := range w.out.sections.list {
+		for _, p := range w.out.sections.list[i].pieces {
 			inputs += uint64(len(p.data))
 		}
 	}
@@ -207,7 +207,7 @@ func (w *writer) putHeader(b []byte) {
 	)
 	copy(b, []byte{0x7f, 'E', 'L', 'F', 2, 1, 1, abi, abiVersion})
 	kind, segments := elf64.Executable, w.programHeaders()
-	if w.rules.options.Relocatable {
+	if w.out.rules.options.Relocatable {
 		kind, segments = elf64.Relocatable, 0
 	}
 	le.PutUint16(b[16:], uint16(kind))
@@ -217,8 +217,8 @@ func (w *writer) putHeader(b []byte) {
 	le.PutUint64(b[40:], w.table)
 	//rule: The flags of the file have the index of the note about the architecture.
 	//mutate: 0xff -> 0
-	note := min(w.sections[w.archNote].index, 0xff) // with more sections before it, readers have to search
-	le.PutUint32(b[48:], note<<24|uint32(w.rules.options.Arch.Number)<<8|w.rules.headerFlags)
+	note := min(w.out.sections.list[w.out.sections.archNote].index, 0xff) // with more sections before it, readers have to search
+	le.PutUint32(b[48:], note<<24|uint32(w.out.rules.options.Arch.Number)<<8|w.out.rules.headerFlags)
 	le.PutUint16(b[52:], headerSize)
 	le.PutUint16(b[54:], segmentSize)
 	le.PutUint16(b[56:], uint16(len(w.segments)))
@@ -239,7 +239,7 @@ func (w *writer) putSection(file []byte, h *header) {
 	}
 	for _, p := range h.source.pieces {
 		if w.leavesApart(h.source, &p) {
-			w.apart = append(w.apart, Span{int64(h.offset + p.offset), p.data})
+			w.out.apart = append(w.out.apart, Span{int64(h.offset + p.offset), p.data})
 			continue
 		}
 		copy(b[p.offset:], p.data)
@@ -253,7 +253,7 @@ func (w *writer) putSection(file []byte, h *header) {
 // leavesApart reports whether a piece is as large as the options say, and its bytes are
 // those of the input.
 func (w *writer) leavesApart(s *section, p *piece) bool {
-	return w.rules.options.LeaveApart > 0 && len(p.data) >= w.rules.options.LeaveApart && s.flags&flagAlloc != 0 && len(s.patches) == 0 && !w.rules.mercury
+	return w.out.rules.options.LeaveApart > 0 && len(p.data) >= w.out.rules.options.LeaveApart && s.flags&flagAlloc != 0 && len(s.patches) == 0 && !w.out.rules.mercury
 }
 
 func (w *writer) putRelocations(b []byte, list []relocation, size uint64) {
@@ -262,7 +262,7 @@ func (w *writer) putRelocations(b []byte, list []relocation, size uint64) {
 		row := b[uint64(i)*size:]
 		le.PutUint64(row, r.offset)
 		le.PutUint32(row[8:], uint32(r.kind))
-		le.PutUint32(row[12:], w.symbols[r.symbol].index)
+		le.PutUint32(row[12:], w.out.symbols.list[r.symbol].index)
 		if !r.rel {
 			le.PutUint64(row[16:], uint64(r.addend))
 		}
@@ -293,33 +293,33 @@ func (s *segment) put(b []byte) {
 // nullValue is the value of the null symbol, which stands in for those of constants
 // that nvlink forgot the symbols of.
 func (w *writer) nullValue() uint64 {
-	if w.keep != nil && len(w.packing.vectors) > 0 {
+	if w.out.filter != nil && len(w.out.banks.packing.vectors) > 0 {
 		//rule: The null symbol has a value if kernels may be removed.
-		//mutate: w.packing.last -> 0
-		return w.packing.last
+		//mutate: w.out.banks.packing.last -> 0
+		return w.out.banks.packing.last
 	}
-	return w.lastLost
+	return w.out.banks.lastLost
 }
 
 func (w *writer) putSymbols(b []byte) {
 	le.PutUint64(b[8:], w.nullValue())
 	for _, id := range slices.Concat(w.locals, w.globals, w.lates) {
-		y := &w.symbols[id]
+		y := &w.out.symbols.list[id]
 		kind, other := y.kind, y.other
 		//rule: With -r symbols keep their kinds.
-		//mutate: true !w.rules.options.Relocatable
-		if kind == typeData && !w.rules.options.Relocatable {
+		//mutate: true !w.out.rules.options.Relocatable
+		if kind == typeData && !w.out.rules.options.Relocatable {
 			//rule: Kinds of variables are not in executables.
 			//mutate: other&otherKept -> other
 			kind, other = elf64.Object, other&otherKept
-		} else if kind == elf64.Object && w.rules.mercury {
+		} else if kind == elf64.Object && w.out.rules.mercury {
 			kind = typeData // reserved shared memory
 		}
 		row := b[y.index*symbolSize:]
 		le.PutUint32(row, w.strings.offset[y.name])
 		row[4], row[5] = byte(y.binding)<<4|byte(kind), other
 		if y.defined() {
-			le.PutUint16(row[6:], uint16(w.sections[y.section].index))
+			le.PutUint16(row[6:], uint16(w.out.sections.list[y.section].index))
 		}
 		le.PutUint64(row[8:], y.value)
 		le.PutUint64(row[16:], y.size)

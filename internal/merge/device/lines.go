@@ -19,23 +19,23 @@ const sourceText = ".nv_debug_ptx_txt"
 
 // rewriteLines makes the tables of lines anew, as the finalizer does: of each unit
 // only the functions that are left, in the order of their symbols.
-func (l *linker) rewriteLines() error {
-	order := make([]int32, len(l.symbols))
+func rewriteLines(symbols *symbolTable, sections *sectionTable) error {
+	order := make([]int32, len(symbols.list))
 	rank := int32(0)
-	l.tableOrder(func(id symbolID, _ *symbol) { order[id], rank = rank, rank+1 })
+	symbols.tableOrder(func(id symbolID, _ *symbol) { order[id], rank = rank, rank+1 })
 	for _, name := range []string{".debug_line", ".nv_debug_line_sass"} {
-		id, ok := l.byOwner[sectionKey{name, noSection}]
+		id, ok := sections.byOwner[sectionKey{name, noSection}]
 		if !ok {
 			continue
 		}
-		s := &l.sections[id]
+		s := &sections.list[id]
 		if len(s.patches) > 0 {
 			return unsupported("", "how lines in '%s' refer to other debug information", name)
 		}
 		t := lineTable{old: s.contents(), order: order}
-		rows, ok := l.byOwner[sectionKey{".rela" + name, id}]
+		rows, ok := sections.byOwner[sectionKey{".rela" + name, id}]
 		if ok {
-			t.rows = l.sections[rows].relocations
+			t.rows = sections.list[rows].relocations
 			slices.SortFunc(t.rows, func(a, b relocation) int { return compareOffsets(a.offset, b.offset) })
 		}
 		if !t.all() || len(t.rows) > 0 {
@@ -43,7 +43,7 @@ func (l *linker) rewriteLines() error {
 		}
 		s.setData(t.made)
 		if ok {
-			l.sections[rows].relocations = t.madeRows
+			sections.list[rows].relocations = t.madeRows
 		}
 	}
 	return nil

@@ -5,41 +5,88 @@ import (
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
-// A linker is the growing output.
-type linker struct {
-	rules *ruleSet
-	// keep decides which kernels are live; nil: all.
-	keep *kernelFilter
+// An output is the cubin being built. Its parts are tables that the passes work on; a
+// pass takes those that it needs.
+type output struct {
+	rules      *ruleSet
+	filter     *kernelFilter // which kernels are live; nil: all
+	symbols    *symbolTable
+	sections   *sectionTable
+	names      *nameTables
+	calls      *callGraph
+	attributes *attributeTable
+	banks      *constantTable
+	mercury    *mercuryTable
+	notes      *noteTable
+	report     *linkReport
 
-	// Symbols and sections in the order of their creation, which decides most
-	// other orders. A symbolID or sectionID is an index.
-	symbols  []symbol
-	sections []section
+	apart []Span // of the file
+}
+
+// A symbolTable holds symbols in the order of their creation, which decides most other
+// orders. A symbolID is an index.
+type symbolTable struct {
+	list     []symbol
 	byName   map[string]symbolID // global and weak symbols
-	byOwner  map[sectionKey]sectionID
+	shared   []symbolID          // shared variables, in the order in which they were met
+	commons  []symbolID          // common variables, in the order in which they became that
+	referred map[symbolID]bool   // shared variables that code refers to which is still there
+	replaced int                 // weak functions that strong ones replaced
+}
 
-	shstrtab, strtab nameList
-	prototypes       prototypeTable
-	shared           []symbolID        // shared variables, in the order in which they were met
-	commons          []symbolID        // common variables, in the order in which they became that
-	referred         map[symbolID]bool // shared variables that code refers to which is still there
-	replaced         int               // weak functions that strong ones replaced
-	arrivals         int               // of lists of attributes
-	packing          packing           // of constants
-	lastLost         uint64            // where the last constants went of a function that lost
-	records          [][]byte          // of the tools that made the inputs
-	virtual          int               // the lowest architecture that the sources of inputs were for
+// A sectionTable holds sections in the order of their creation. A sectionID is an index.
+// A section is created with its symbol and its names.
+type sectionTable struct {
+	list    []section
+	byOwner map[sectionKey]sectionID
+	symbols *symbolTable
+	names   *nameTables
 
 	info, compat, toolNote, archNote sectionID
-	callGraph, prototypeSection      sectionID
-	graph                            graph
-	reached                          reachability
-	features                         []featureSet // of the inputs
-	lateBanks                        []lateBank
-	stacks                           []depth // by node of the graph
+	callGraph, prototypes            sectionID
 
-	apart    []Span       // of the output
-	saved    uint64       // bytes of variables, see cutDuplicates
+	saved uint64 // bytes of variables, see cutDuplicates
+}
+
+// nameTables are the names of sections and symbols, in the order of their creation.
+type nameTables struct {
+	rules             *ruleSet
+	sections, symbols nameList
+	// leavesShared: the names of sections of shared memory outlive their kernels.
+	leavesShared bool
+}
+
+// A callGraph is who calls whom, and what follows from that.
+type callGraph struct {
+	prototypes prototypeTable
+	graph      graph
+	reached    reachability
+	stacks     []depth // by node of the graph
+}
+
+// An attributeTable is what the attributes of inputs left to decide.
+type attributeTable struct {
+	arrivals int          // of lists of attributes
+	features []featureSet // of the inputs
+}
+
+// A constantTable is where constants went.
+type constantTable struct {
+	packing  packing
+	lastLost uint64 // where the last constants went of a function that lost
+}
+
+// A mercuryTable is what the finalizer adds to the program.
+type mercuryTable struct{ lateBanks []lateBank }
+
+// A noteTable is what the notes of the output say.
+type noteTable struct {
+	records [][]byte // of the tools that made the inputs
+	virtual int      // the lowest architecture that the sources of inputs were for
+}
+
+// A linkReport is what a link says beside the output.
+type linkReport struct {
 	messages message.List // warnings and errors
 	removed  []Removal
 }
@@ -143,97 +190,111 @@ type piece struct {
 
 func (s *section) live() bool { return !s.removed && !s.dropped }
 
-func newLinker(rules *ruleSet) *linker {
-	l := &linker{rules: rules, virtual: rules.options.Arch.Number, byName: map[string]symbolID{}, byOwner: map[sectionKey]sectionID{},
-		packing: packing{vectors: map[string]bool{}}}
+// newOutput returns an output with the sections that every file has.
+func newOutput(rules *ruleSet, filter *kernelFilter) *output {
+	symbols := &symbolTable{byName: map[string]symbolID{}}
+	names := &nameTables{rules: rules, leavesShared: filter != nil && filter.fromHost}
+	sections := &sectionTable{byOwner: map[sectionKey]sectionID{}, symbols: symbols, names: names}
 	for _, name := range []string{".shstrtab", ".strtab", ".symtab", ".symtab_shndx"} {
-		l.shstrtab.add(name)
-		l.strtab.add(name)
+		names.sections.add(name)
+		names.symbols.add(name)
 	}
-	l.toolNote = l.newSection(section{name: ".note.nv.tkinfo", kind: typeNote, flags: 0x2000000, align: 4, owner: noSection}, true)
-	l.archNote = l.newSection(section{name: ".note.nv.cuinfo", kind: typeNote, flags: 0x1000000, align: 4, owner: noSection}, true)
-	l.info = l.newSection(section{name: ".nv.info", kind: typeInfo, align: 4, owner: noSection}, false)
-	l.compat = noSection
+	sections.addNotes(rules)
+	return &output{
+		rules: rules, filter: filter, symbols: symbols, sections: sections, names: names,
+		calls: &callGraph{}, attributes: &attributeTable{},
+		banks:   &constantTable{packing: packing{vectors: map[string]bool{}}},
+		mercury: &mercuryTable{},
+		notes:   &noteTable{virtual: rules.options.Arch.Number},
+		report:  &linkReport{},
+	}
+}
+
+// addNotes adds the notes and the sections of attributes.
+func (sections *sectionTable) addNotes(rules *ruleSet) {
+	sections.toolNote = sections.newSection(section{name: ".note.nv.tkinfo", kind: typeNote, flags: 0x2000000, align: 4, owner: noSection}, true)
+	sections.archNote = sections.newSection(section{name: ".note.nv.cuinfo", kind: typeNote, flags: 0x1000000, align: 4, owner: noSection}, true)
+	sections.info = sections.newSection(section{name: ".nv.info", kind: typeInfo, align: 4, owner: noSection}, false)
+	sections.compat = noSection
 	if rules.compat {
-		l.compat = l.newSection(section{name: ".nv.compat", kind: typeCompat, align: 4, owner: noSection}, false)
+		sections.compat = sections.newSection(section{name: ".nv.compat", kind: typeCompat, align: 4, owner: noSection}, false)
 		//rule: Every program for sm_90 says whether it is for that alone.
 		//mutate: []attribute{{form: 2, id: compatSpecific}} -> nil
-		l.sections[l.compat].attributes.added = []attribute{{form: 2, id: compatSpecific}}
+		sections.list[sections.compat].attributes.added = []attribute{{form: 2, id: compatSpecific}}
 		if rules.accelerated {
-			l.sections[l.compat].attributes.added[0].value = 1
+			sections.list[sections.compat].attributes.added[0].value = 1
 		}
-		note := &l.sections[l.archNote]
+		note := &sections.list[sections.archNote]
 		note.flags |= flagOwned
 		//rule: The program for sm_90 knows the note about its architecture by what it demands.
-		note.owner = l.compat
+		note.owner = sections.compat
 	}
-	return l
 }
 
 // newSection adds a section and, if it is to have one, the symbol of the
 // section.
-func (l *linker) newSection(s section, withSymbol bool) sectionID {
-	id := sectionID(len(l.sections))
+func (sections *sectionTable) newSection(s section, withSymbol bool) sectionID {
+	id := sectionID(len(sections.list))
 	s.function, s.symbol = noSymbol, noSymbol
 	if s.owner != noSection {
-		s.function = l.sections[s.owner].function
+		s.function = sections.list[s.owner].function
 	}
-	l.nameSection(&s, id)
+	sections.names.nameSection(&s, id)
 	if withSymbol {
-		s.symbol = l.newSymbol(symbol{name: s.name, kind: elf64.SectionSymbol, section: id})
+		s.symbol = sections.symbols.newSymbol(symbol{name: s.name, kind: elf64.SectionSymbol, section: id})
 	}
-	l.sections = append(l.sections, s)
-	l.byOwner[sectionKey{s.name, s.owner}] = id
+	sections.list = append(sections.list, s)
+	sections.byOwner[sectionKey{s.name, s.owner}] = id
 	return id
 }
 
-func (l *linker) newSymbol(y symbol) symbolID {
-	l.symbols = append(l.symbols, y)
-	return symbolID(len(l.symbols) - 1)
+func (symbols *symbolTable) newSymbol(y symbol) symbolID {
+	symbols.list = append(symbols.list, y)
+	return symbolID(len(symbols.list) - 1)
 }
 
 // nameSection enters the names that come with a section.
-func (l *linker) nameSection(s *section, id sectionID) {
+func (names *nameTables) nameSection(s *section, id sectionID) {
 	//rule: Host references leave the names of shared memory behind.
 	//mutate: false
-	if l.keep != nil && l.keep.fromHost && s.kind == typeShared && s.owner != noSection {
+	if names.leavesShared && s.kind == typeShared && s.owner != noSection {
 		// Removal by host references leaves this name behind.
-		l.shstrtab.add(s.name)
-		l.strtab.add(s.name)
+		names.sections.add(s.name)
+		names.symbols.add(s.name)
 	}
-	l.shstrtab.addSection(s.name, id)
-	if s.kind == typeConstant0 && l.rules.mercury {
+	names.sections.addSection(s.name, id)
+	if s.kind == typeConstant0 && names.rules.mercury {
 		return // the finalizer names it last
 	}
-	if l.rules.mercury {
+	if names.rules.mercury {
 		name := mirrorName(s.name)
-		l.shstrtab[len(l.shstrtab)-1].room = len(name)
-		l.strtab.addSection(name, id)
+		names.sections[len(names.sections)-1].room = len(name)
+		names.symbols.addSection(name, id)
 		return
 	}
 	//rule: With -r there are no names for relocations of bank 0.
-	//mutate: true !l.rules.options.Relocatable
-	if s.kind == typeConstant0 && s.owner != noSection && !l.rules.options.Relocatable {
+	//mutate: true !names.rules.options.Relocatable
+	if s.kind == typeConstant0 && s.owner != noSection && !names.rules.options.Relocatable {
 		// Bank 0 of a kernel comes with a name for relocations that it never has.
 		//rule: Bank 0 comes with a name for relocations.
-		l.shstrtab.addSection(".rel"+s.name, id)
-		l.strtab.addSection(".rel"+s.name, id)
+		names.sections.addSection(".rel"+s.name, id)
+		names.symbols.addSection(".rel"+s.name, id)
 	}
-	l.strtab.addSection(s.name, id)
+	names.symbols.addSection(s.name, id)
 }
 
 // newLocal adds a symbol that is local or weak; its name comes at this place.
-func (l *linker) newLocal(y symbol) symbolID {
-	id := l.newSymbol(y)
-	l.strtab.addSymbol(y.name, id)
+func newLocal(symbols *symbolTable, names *nameTables, y symbol) symbolID {
+	id := symbols.newSymbol(y)
+	names.symbols.addSymbol(y.name, id)
 	return id
 }
 
 // findOrNew gives the section of the same name and owner, and makes it if it
 // does not exist.
-func (l *linker) findOrNew(s section, withSymbol bool) sectionID {
-	if id, ok := l.byOwner[sectionKey{s.name, s.owner}]; ok {
+func (sections *sectionTable) findOrNew(s section, withSymbol bool) sectionID {
+	if id, ok := sections.byOwner[sectionKey{s.name, s.owner}]; ok {
 		return id
 	}
-	return l.newSection(s, withSymbol)
+	return sections.newSection(s, withSymbol)
 }

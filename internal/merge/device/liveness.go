@@ -17,23 +17,21 @@ type kernelFilter struct {
 
 // chooseKernels finds out what decides which kernels are live: the options,
 // or the host references if every input says something about them, or nothing.
-func (l *linker) chooseKernels(inputs []Input) {
-	o := &l.rules.options
+func chooseKernels(o *Options, inputs []Input) *kernelFilter {
 	//rule: With -r nothing is removed.
 	//mutate: false o.Relocatable
 	if o.Relocatable || o.Debug {
-		return
+		return nil
 	}
 	//rule: With -variables-used alone no kernel is used.
 	//mutate: len(o.KernelsUsed)+len(o.VariablesUsed) -> len(o.KernelsUsed)
 	if len(o.KernelsUsed)+len(o.VariablesUsed) > 0 {
-		l.keep = &kernelFilter{external: o.KernelsUsed, internal: o.KernelsUsed}
-		return
+		return &kernelFilter{external: o.KernelsUsed, internal: o.KernelsUsed}
 	}
 	//rule: -ignore-host-info keeps all kernels.
 	//mutate: false
 	if o.IgnoreHostInfo {
-		return
+		return nil
 	}
 	keep, launches := &kernelFilter{fromHost: true}, false
 	for i := range inputs {
@@ -41,7 +39,7 @@ func (l *linker) chooseKernels(inputs []Input) {
 		//rule: An input whose host code says nothing keeps all kernels.
 		//mutate: false
 		if in.Host == HostUnknown && !in.Runtime {
-			return
+			return nil
 		}
 		keep.external = append(keep.external, in.LaunchedExternal...)
 		keep.internal = append(keep.internal, in.LaunchedInternal...)
@@ -52,8 +50,9 @@ func (l *linker) chooseKernels(inputs []Input) {
 	//rule: A program that launches nothing keeps everything.
 	//mutate: true
 	if launches { // a program that launches nothing keeps everything
-		l.keep = keep
+		return keep
 	}
+	return nil
 }
 
 // matches reports whether a kernel is live. A pattern with "*" is about the
@@ -85,67 +84,67 @@ func (k *kernelFilter) matches(y *symbol) bool {
 // markLive finds the functions that kernels reach, or whose address is taken,
 // and removes the others with all that belongs to them. Variables stay, and
 // debuggers want to see everything.
-func (l *linker) markLive() error {
+func markLive(out *output) error {
 	//rule: With -g nothing is removed.
-	if l.rules.options.Debug {
+	if out.rules.options.Debug {
 		return nil
 	}
 	var kernels, taken []int32
-	for id := range l.symbols {
-		y := &l.symbols[id]
+	for id := range out.symbols.list {
+		y := &out.symbols.list[id]
 		if y.function == nil {
 			continue
 		}
-		if l.launches(y) {
+		if out.filter.launches(y) {
 			kernels = append(kernels, int32(id))
 		}
 		if len(y.function.takenAs) > 0 {
 			taken = append(taken, int32(id))
 		}
 	}
-	kernels, err := l.addStarted(kernels, taken)
+	kernels, err := addStarted(out.rules, out.symbols, out.filter, kernels, taken)
 	if err != nil {
 		return err
 	}
-	live := make([]bool, len(l.graph.edges))
+	live := make([]bool, len(out.calls.graph.edges))
 	//rule: What only they call goes.
 	//mutate: kernels -> append(kernels, taken...)
-	l.graph.spread(live, kernels)
+	out.calls.graph.spread(live, kernels)
 	// A function whose address is taken, but that no kernel reaches, stays; the
 	// functions that only it calls go, and its calls of them.
 	for _, id := range taken {
 		//rule: Functions whose address is taken stay.
 		live[id] = true
-		for _, to := range l.graph.edges[id] {
+		for _, to := range out.calls.graph.edges[id] {
 			//rule: Undefined functions that a taken function calls stay.
 			//mutate: false
-			if to < l.graph.symbols && !l.symbols[to].defined() {
+			if to < out.calls.graph.symbols && !out.symbols.list[to].defined() {
 				live[to] = true
 			}
 		}
 	}
-	for id := range l.symbols {
-		if y := &l.symbols[id]; y.function != nil && !live[id] {
-			l.removeFunction(y)
+	for id := range out.symbols.list {
+		if y := &out.symbols.list[id]; y.function != nil && !live[id] {
+			removeFunction(out.symbols, out.sections, out.filter, out.report, y)
 		}
 	}
-	l.removeOwned()
+	removeOwned(out.symbols, out.sections)
 	return nil
 }
 
 // launches reports whether a function is a kernel that host code may launch.
-func (l *linker) launches(y *symbol) bool {
-	return y.isKernel() && (l.keep == nil || l.keep.matches(y))
+func (filter *kernelFilter) launches(y *symbol) bool {
+	return y.isKernel() && (filter == nil || filter.matches(y))
 }
 
 // addStarted adds the kernels that device code starts, though host code may launch none
 // of them.
-func (l *linker) addStarted(kernels, taken []int32) ([]int32, error) {
+func addStarted(rules *ruleSet, symbols *symbolTable, filter *kernelFilter, kernels, taken []int32) ([]int32, error) {
 	launched := len(kernels)
 	for _, id := range taken {
 		switch {
-		case !l.symbols[id].isKernel() || l.launches(&l.symbols[id]):
-		case !l.keep.fromHost && !l.rules.options.Mend:
+		case !symbols.list[id].isKernel() || filter.launches(&symbols.list[id]):
+		case !filter.fromHost && !rules.options.Mend:
 			// nvlink keeps such a kernel, but not what only that kernel calls.
 			return nil, unsupported("", "kernels that device code starts, and that -kernels-used does not name")
 		case launched == 1:
@@ -178,21 +177,21 @@ func (g *graph) spread(live []bool, from []int32) {
 	}
 }
 
-func (l *linker) removeFunction(y *symbol) {
+func removeFunction(symbols *symbolTable, sections *sectionTable, filter *kernelFilter, report *linkReport, y *symbol) {
 	if y.defined() {
-		l.removed = append(l.removed, Removal{Symbol: y.name, From: y.origin, Kernel: y.isKernel(), Reason: l.removalReason(y)})
-		text := &l.sections[y.section]
+		report.removed = append(report.removed, Removal{Symbol: y.name, From: y.origin, Kernel: y.isKernel(), Reason: filter.removalReason(y)})
+		text := &sections.list[y.section]
 		text.removed = true
-		l.symbols[text.symbol].dead = true
+		symbols.list[text.symbol].dead = true
 	}
 	y.dead = true
 }
 
-func (l *linker) removalReason(y *symbol) string {
+func (filter *kernelFilter) removalReason(y *symbol) string {
 	switch {
 	case !y.isKernel():
 		return "no live kernel calls it and its address is not taken"
-	case l.keep.fromHost:
+	case filter.fromHost:
 		return "no host code refers to it"
 	}
 	return "-kernels-used does not name it"
@@ -200,15 +199,15 @@ func (l *linker) removalReason(y *symbol) string {
 
 // removeOwned removes the sections of removed functions. Owners come before
 // what they own, and relocations after what they are about.
-func (l *linker) removeOwned() {
-	for i := range l.sections {
-		s := &l.sections[i]
-		if s.owner == noSection || !l.sections[s.owner].removed {
+func removeOwned(symbols *symbolTable, sections *sectionTable) {
+	for i := range sections.list {
+		s := &sections.list[i]
+		if s.owner == noSection || !sections.list[s.owner].removed {
 			continue
 		}
 		s.removed = true
 		if s.symbol != noSymbol {
-			l.symbols[s.symbol].dead = true
+			symbols.list[s.symbol].dead = true
 		}
 	}
 }
@@ -236,12 +235,12 @@ var runtimeCalls = map[string]bool{
 
 // reportUndefined refuses variables without a definition, and functions that
 // are live without one.
-func (l *linker) reportUndefined() {
-	for id := range l.symbols {
+func reportUndefined(symbols *symbolTable, sections *sectionTable, calls *callGraph, report *linkReport) {
+	for id := range symbols.list {
 		//rule: An undefined function counts only if it is called.
 		//mutate: true !y.dead
-		if y := &l.symbols[id]; y.unresolved() && !y.dead {
-			l.undefined(symbolID(id))
+		if y := &symbols.list[id]; y.unresolved() && !y.dead {
+			undefined(symbols, sections, calls, report, symbolID(id))
 		}
 	}
 }
@@ -258,10 +257,10 @@ type reachability struct {
 
 // tableOrder calls do with the symbols as the output orders them: local and
 // weak ones, then the global ones.
-func (l *linker) tableOrder(do func(id symbolID, y *symbol)) {
+func (symbols *symbolTable) tableOrder(do func(id symbolID, y *symbol)) {
 	for _, global := range []bool{false, true} {
-		for id := range l.symbols {
-			if y := &l.symbols[id]; y.global == global {
+		for id := range symbols.list {
+			if y := &symbols.list[id]; y.global == global {
 				do(symbolID(id), y)
 			}
 		}
@@ -272,19 +271,19 @@ func (l *linker) tableOrder(do func(id symbolID, y *symbol)) {
 const maxReached = 1 << 25
 
 // findReached finds what each live kernel reaches.
-func (l *linker) findReached() error {
+func findReached(symbols *symbolTable, calls *callGraph) error {
 	r := reachability{from: map[symbolID][]symbolID{}, by: map[symbolID][]symbolID{}}
-	l.tableOrder(func(id symbolID, y *symbol) {
+	symbols.tableOrder(func(id symbolID, y *symbol) {
 		if y.isKernel() {
 			r.kernels = append(r.kernels, id)
 		}
 	})
-	w := l.graph.newWalk()
+	w := calls.graph.newWalk()
 	pairs := 0
 	for _, k := range r.kernels {
 		reached := []symbolID{k}
 		w.from(int32(k), func(node int32) {
-			if node < l.graph.symbols && node != int32(k) {
+			if node < calls.graph.symbols && node != int32(k) {
 				reached = append(reached, symbolID(node))
 			}
 		})
@@ -296,6 +295,6 @@ func (l *linker) findReached() error {
 			r.by[f] = append(r.by[f], k)
 		}
 	}
-	l.reached = r
+	calls.reached = r
 	return nil
 }

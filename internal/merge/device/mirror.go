@@ -265,7 +265,7 @@ func (o *object) twin(name string) *elf64.Section {
 }
 
 // placeMirror brings in what mirrors a section that was placed.
-func (l *linker) placeMirror(o *object, index int, out *section) {
+func placeMirror(o *object, index int, out *section) {
 	twin := o.twin(o.file.Sections[index].Name)
 	if twin == nil {
 		return
@@ -289,23 +289,23 @@ func isReserved(s *elf64.Section) bool {
 }
 
 // placeReserved brings in the shared memory of the system, once.
-func (l *linker) placeReserved(o *object, s *elf64.Section) (placement, error) {
+func (sections *sectionTable) placeReserved(o *object, s *elf64.Section) (placement, error) {
 	twin := o.twin(s.Name)
 	if s.Size != reservedSize || twin == nil || twin.Size != s.Size || s.Align != reservedAlign || twin.Align != s.Align {
 		return placement{}, unsupported(o.name, "a section '%s' of %d bytes, or without a mirror", s.Name, s.Size)
 	}
-	id, known := l.byOwner[sectionKey{s.Name, noSection}]
+	id, known := sections.byOwner[sectionKey{s.Name, noSection}]
 	if !known {
 		//rule: What sm_110 reserves starts after what all reserve.
 		//mutate: systemShared + s.Size -> s.Size
-		id = l.newSection(section{name: s.Name, kind: s.Type, flags: s.Flags, align: s.Align, owner: noSection, size: systemShared + s.Size}, true)
-		l.sections[id].mirror = &mirror{kind: twin.Type, flags: twin.Flags, align: twin.Align, size: twin.Size}
+		id = sections.newSection(section{name: s.Name, kind: s.Type, flags: s.Flags, align: s.Align, owner: noSection, size: systemShared + s.Size}, true)
+		sections.list[id].mirror = &mirror{kind: twin.Type, flags: twin.Flags, align: twin.Align, size: twin.Size}
 	}
 	return placement{section: id, done: true}, nil
 }
 
 // mirrorText brings in the Mercury code of a function.
-func (l *linker) mirrorText(o *object, s *elf64.Section, text *section) error {
+func mirrorText(o *object, s *elf64.Section, text *section) error {
 	twin := o.twin(s.Name)
 	if twin == nil || twin.Type != typeCapsule || twin.Size < 4 {
 		return unsupported(o.name, "the function in '%s' without code for Mercury", s.Name)

@@ -8,7 +8,7 @@ import (
 )
 
 // mergeMirrorRows brings in the relocations that mirror those of a section.
-func (l *linker) mergeMirrorRows(o *object, s *elf64.Section, id sectionID) error {
+func mergeMirrorRows(rules *ruleSet, sections *sectionTable, names *nameTables, report *linkReport, o *object, s *elf64.Section, id sectionID) error {
 	twin := o.twin(s.Name)
 	if twin == nil {
 		return nil
@@ -25,14 +25,14 @@ func (l *linker) mergeMirrorRows(o *object, s *elf64.Section, id sectionID) erro
 	for first := true; len(b) > 0; b = b[relaSize:] {
 		r := relocation{offset: le.Uint64(b), kind: relocationKind(le.Uint32(b[8:])), addend: int64(le.Uint64(b[16:]))}
 		index := le.Uint32(b[12:])
-		if err := l.resolveMirrorRow(o, s, target, &r, index); err != nil {
+		if err := sections.resolveMirrorRow(o, s, target, &r, index); err != nil {
 			return err
 		}
-		if l.leftOut(o, s, &r, index) {
+		if leftOut(rules, report, o, s, &r, index) {
 			continue
 		}
 		if r.addend == 0 && !first {
-			l.nameSecondKind(id)
+			nameSecondKind(rules, sections, names, id)
 		}
 		first = false
 		if y := &o.symbols[index]; target.Type == typeCapsule && isConstantSymbol(y) {
@@ -45,7 +45,7 @@ func (l *linker) mergeMirrorRows(o *object, s *elf64.Section, id sectionID) erro
 			}
 		}
 		r.offset += o.mirrored[s.Info]
-		m := l.sections[id].mirrorOf()
+		m := sections.list[id].mirrorOf()
 		m.relocations = append(m.relocations, r)
 	}
 	if len(fields.rows) > 0 {
@@ -56,7 +56,7 @@ func (l *linker) mergeMirrorRows(o *object, s *elf64.Section, id sectionID) erro
 
 // resolveMirrorRow finds the symbol of a row of the second program and checks its
 // place. Offsets in code count what its capsule expands to.
-func (l *linker) resolveMirrorRow(o *object, s, target *elf64.Section, r *relocation, index uint32) error {
+func (sections *sectionTable) resolveMirrorRow(o *object, s, target *elf64.Section, r *relocation, index uint32) error {
 	if target.Type != typeCapsule && (r.offset > target.Size || target.Size-r.offset < 8) {
 		return damage(o.name, "section %s: a relocation at %#x of %#x", target.Name, r.offset, target.Size)
 	}
@@ -66,7 +66,7 @@ func (l *linker) resolveMirrorRow(o *object, s, target *elf64.Section, r *reloca
 	if r.kind == capsuleField {
 		return unsupported(o.name, "the relocation %#x of Mercury code", uint32(r.kind))
 	}
-	if err := l.resolveSymbol(o, s, r, index); err != nil {
+	if err := sections.resolveSymbol(o, s, r, index); err != nil {
 		return err
 	}
 	if y := &o.symbols[index]; y.Type == elf64.SectionSymbol {
@@ -77,14 +77,14 @@ func (l *linker) resolveMirrorRow(o *object, s, target *elf64.Section, r *reloca
 
 // decideMirror decides about the relocations of the second program, as
 // decideRelocations does for the first one.
-func (l *linker) decideMirror(s *section) error {
+func decideMirror(symbols *symbolTable, sections *sectionTable, s *section) error {
 	if s.mirror == nil {
 		return nil
 	}
-	target := &l.sections[s.owner]
+	target := &sections.list[s.owner]
 	kept := make([]relocation, 0, len(s.mirror.relocations))
 	for _, r := range slices.Backward(s.mirror.relocations) {
-		keep, err := l.decideMirrorRow(target, &r)
+		keep, err := decideMirrorRow(symbols, sections, target, &r)
 		if err != nil {
 			return err
 		}
@@ -96,8 +96,8 @@ func (l *linker) decideMirror(s *section) error {
 	return nil
 }
 
-func (l *linker) decideMirrorRow(target *section, r *relocation) (keep bool, err error) {
-	y, debug := &l.symbols[r.symbol], isDebug(target.name)
+func decideMirrorRow(symbols *symbolTable, sections *sectionTable, target *section, r *relocation) (keep bool, err error) {
+	y, debug := &symbols.list[r.symbol], isDebug(target.name)
 	switch {
 	case r.kind == mirrorClear:
 		if !r.lost && y.dead {
@@ -106,7 +106,7 @@ func (l *linker) decideMirrorRow(target *section, r *relocation) (keep bool, err
 		return false, nil
 	case debug && (y.dead || r.lost) || isUnifiedTable(y.name):
 		return false, nil
-	case debug && y.kind == elf64.SectionSymbol && l.sections[y.section].flags&flagExec == 0:
+	case debug && y.kind == elf64.SectionSymbol && sections.list[y.section].flags&flagExec == 0:
 		kind := reloc64
 		if r.kind == mirrorOffset3 {
 			if kind = reloc32; r.base != 0 {

@@ -10,7 +10,7 @@ import (
 // orderMirrors finds the sections whose mirrors are written, in their order:
 // code, debug information, attributes, relocations, variables.
 func (w *writer) orderMirrors() {
-	if !w.rules.mercury {
+	if !w.out.rules.mercury {
 		return
 	}
 	for _, class := range []func(*section) bool{
@@ -37,13 +37,13 @@ func (w *writer) orderMirrors() {
 // mirrorsCalls reports whether a section is one of the call graph, which have
 // mirrors since 13.4.
 func (w *writer) mirrorsCalls(s *section) bool {
-	return w.rules.merge.MercuryCallGraph && (s.kind == typeCallGraph || s.kind == typePrototype)
+	return w.out.rules.merge.MercuryCallGraph && (s.kind == typeCallGraph || s.kind == typePrototype)
 }
 
 // nameMirrors adds the names of the mirrors to .shstrtab, where they are not
 // shared, and gives their places; the last one is that of the symbols.
 func (w *writer) nameMirrors() []uint32 {
-	if !w.rules.mercury {
+	if !w.out.rules.mercury {
 		return nil
 	}
 	w.firstNames = uint64(len(w.names.data))
@@ -75,7 +75,7 @@ func (w *writer) sharesFile(s *section) bool {
 // section has another name in Mercury code, it has room for that one again, and
 // not for the zero after it.
 func (w *writer) afterStrings() (unused uint64) {
-	if !w.rules.mercury {
+	if !w.out.rules.mercury {
 		return 0
 	}
 	for _, s := range w.body {
@@ -95,7 +95,7 @@ func (w *writer) afterStrings() (unused uint64) {
 
 // layOutMirrors places the mirrors after the sections.
 func (w *writer) layOutMirrors(names []uint32) {
-	if !w.rules.mercury {
+	if !w.out.rules.mercury {
 		return
 	}
 	table := uint32(firstIndex + len(w.body) + len(w.mirrored))
@@ -103,12 +103,12 @@ func (w *writer) layOutMirrors(names []uint32) {
 		m := s.mirror
 		h := header{name: names[i], kind: m.kind, flags: m.flags, align: m.align, size: m.size, source: s, mirror: true}
 		owner := uint32(0)
-		if s.owner != noSection && w.sections[s.owner].mirror != nil {
-			owner = w.sections[s.owner].mirror.index
+		if s.owner != noSection && w.out.sections.list[s.owner].mirror != nil {
+			owner = w.out.sections.list[s.owner].mirror.index
 		}
 		switch {
 		case s.flags&flagExec != 0:
-			h.link, h.info = table, w.symbols[s.function].index
+			h.link, h.info = table, w.out.symbols.list[s.function].index
 		case s.kind == typeInfo:
 			m.attributes.inFileOrder(func(x *attribute) { h.size += x.length() })
 			h.kind, h.flags, h.align, h.link, h.info = typeMirrorInfo, s.flags|flagMirror, 4, table, owner
@@ -179,7 +179,7 @@ func (w *writer) putMirrors(file []byte) {
 			le.PutUint32(b, s.index) // the first word of a capsule is the section of the instructions
 		case s.kind == typeInfo:
 			rows := b[:0]
-			m.attributes.inFileOrder(func(x *attribute) { rows = x.appendTo(rows, w.symbols) })
+			m.attributes.inFileOrder(func(x *attribute) { rows = x.appendTo(rows, w.out.symbols.list) })
 		case w.mirrorsCalls(s):
 			copy(b, s.contents())
 		case s.kind == typeReserved:
@@ -195,8 +195,8 @@ func (w *writer) putMirrors(file []byte) {
 func (w *writer) putReserved(b []byte) {
 	h := w.headers[indexShstrtab]
 	h.size = w.firstNames
-	for _, n := range w.shstrtab {
-		if n.section != noSection && w.sections[n.section].late {
+	for _, n := range w.out.names.sections {
+		if n.section != noSection && w.out.sections.list[n.section].late {
 			h.size = uint64(w.names.offset[n.name])
 			break
 		}
@@ -209,7 +209,7 @@ func (w *writer) putReserved(b []byte) {
 func (w *writer) putMirrorSymbols(b []byte) {
 	le.PutUint64(b[8:], w.nullValue())
 	for _, id := range slices.Concat(w.locals, w.globals) {
-		y := &w.symbols[id]
+		y := &w.out.symbols.list[id]
 		kind, value, size := y.kind, y.value, y.size
 		if isReservedName(y.name) {
 			kind, value = typeData, 0
@@ -228,7 +228,7 @@ func (w *writer) putMirrorSymbols(b []byte) {
 		le.PutUint32(row, w.strings.offset[name])
 		row[4], row[5] = byte(y.binding)<<4|byte(kind), y.other
 		if y.defined() {
-			s := &w.sections[y.section]
+			s := &w.out.sections.list[y.section]
 			index := s.index
 			if s.mirror != nil && s.mirror.index != 0 {
 				index = s.mirror.index

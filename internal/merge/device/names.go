@@ -24,16 +24,16 @@ func (n *nameList) addSymbol(name string, y symbolID) {
 }
 
 // remains reports whether the owner of a name is still there.
-func (l *linker) remains(n nameEntry) bool {
+func remains(symbols *symbolTable, sections *sectionTable, n nameEntry) bool {
 	switch {
 	case n.section != noSection:
 		//rule: Names of sections of removed functions go.
 		//mutate: true
-		return !l.sections[n.section].removed
+		return !sections.list[n.section].removed
 	case n.symbol != noSymbol:
 		//rule: Names of removed functions go.
 		//mutate: true
-		return !l.symbols[n.symbol].dead
+		return !symbols.list[n.symbol].dead
 	}
 	return true
 }

@@ -31,8 +31,8 @@ const nowhere = ^uint64(0)
 // cutDuplicates finds the sections of an input that come in without the variables that
 // another definition has won over, if that is what the options say. It is done where
 // all that refers to a section does so by the name of a variable, and within that.
-func (l *linker) cutDuplicates(o *object) error {
-	if !l.rules.options.WeakDataOnce || l.rules.options.Relocatable || l.rules.mercury {
+func cutDuplicates(rules *ruleSet, symbols *symbolTable, o *object) error {
+	if !rules.options.WeakDataOnce || rules.options.Relocatable || rules.mercury {
 		return nil
 	}
 	o.cuts = map[int][]run{}
@@ -41,7 +41,7 @@ func (l *linker) cutDuplicates(o *object) error {
 		if s.Flags&flagOwned != 0 || s.Type != typeGlobal && s.Type != typeInit && !isConstant(s.Type) {
 			continue
 		}
-		if runs, lost := l.runsOf(o, i); lost > 0 {
+		if runs, lost := symbols.runsOf(o, i); lost > 0 {
 			o.cuts[i] = runs
 		}
 	}
@@ -53,7 +53,7 @@ func (l *linker) cutDuplicates(o *object) error {
 
 // runsOf are the parts of a section that stay, and how many variables do not. If there
 // is more in it than variables side by side, all of them stay.
-func (l *linker) runsOf(o *object, index int) (runs []run, lost int) {
+func (symbols *symbolTable) runsOf(o *object, index int) (runs []run, lost int) {
 	s := &o.file.Sections[index]
 	var variables []*elf64.Symbol
 	for i := range o.symbols {
@@ -68,9 +68,9 @@ func (l *linker) runsOf(o *object, index int) (runs []run, lost int) {
 			return nil, 0
 		}
 		end = y.Value + y.Size
-		old := l.find(y)
+		old := symbols.find(y)
 		switch {
-		case y.Binding == elf64.Weak && old != noSymbol && l.symbols[old].defined():
+		case y.Binding == elf64.Weak && old != noSymbol && symbols.list[old].defined():
 			lost++
 			joined = false
 		case joined:
@@ -151,7 +151,7 @@ func within(y *elf64.Symbol, row, target []byte, rel bool) bool {
 
 // placeRuns brings the parts of a section in that stay. Each is aligned as in the input,
 // so that all its variables are.
-func (l *linker) placeRuns(o *object, s *elf64.Section, out *section, runs []run) {
+func (sections *sectionTable) placeRuns(o *object, s *elf64.Section, out *section, runs []run) {
 	data, align := o.bytes(s), max(s.Align, 1)
 	before := out.size
 	for i := range runs {
@@ -163,6 +163,6 @@ func (l *linker) placeRuns(o *object, s *elf64.Section, out *section, runs []run
 		out.size = r.at + r.to - r.from
 	}
 	if whole := alignUp(before, align) + s.Size; whole > out.size {
-		l.saved += whole - out.size
+		sections.saved += whole - out.size
 	}
 }

@@ -84,16 +84,16 @@ func TestSectionSymbolKeepsData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := newLinker(rules)
+	out := newOutput(rules, nil)
 	for _, in := range []*Input{{Name: "a.o", Cubin: weakData(0, nil, x)}, in} {
 		o, err := readObject(in, rules)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := l.cutDuplicates(o); err != nil || len(o.cuts) > 0 {
+		if err := cutDuplicates(out.rules, out.symbols, o); err != nil || len(o.cuts) > 0 {
 			t.Errorf("%s: %v, %v", in.Name, o.cuts, err)
 		}
-		if err := l.mergeVariables(o); err != nil {
+		if err := mergeVariables(out, o); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 
 // placeSection brings a section of an input into the output section of the
 // same name and owner, after what is there already.
-func (l *linker) placeSection(o *object, index int) (placement, error) {
+func placeSection(out *output, o *object, index int) (placement, error) {
 	at := &o.placed[index]
 	if at.done {
 		return *at, nil
@@ -14,15 +14,15 @@ func (l *linker) placeSection(o *object, index int) (placement, error) {
 	s := &o.file.Sections[index]
 	if s.Type == typeReserved {
 		var err error
-		*at, err = l.placeReserved(o, s)
+		*at, err = out.sections.placeReserved(o, s)
 		return *at, err
 	}
 	owner := noSection
 	if s.Flags&flagOwned != 0 {
 		text := o.placed[s.Info]
 		switch {
-		case o.lost[s.Info] && l.keepsLost(s):
-			text = placement{section: l.winner(o, s.Info), done: true}
+		case o.lost[s.Info] && out.rules.keepsLost(s):
+			text = placement{section: out.symbols.winner(o, s.Info), done: true}
 		case o.lost[s.Info]:
 			*at = placement{section: noSection, done: true}
 			return *at, nil
@@ -32,55 +32,55 @@ func (l *linker) placeSection(o *object, index int) (placement, error) {
 		}
 		owner = text.section
 	}
-	id := l.findOrNew(section{name: s.Name, kind: s.Type, flags: s.Flags, align: s.Align, owner: owner}, true)
-	out := &l.sections[id]
-	if out.kind != s.Type || out.flags != s.Flags {
+	id := out.sections.findOrNew(section{name: s.Name, kind: s.Type, flags: s.Flags, align: s.Align, owner: owner}, true)
+	into := &out.sections.list[id]
+	if into.kind != s.Type || into.flags != s.Flags {
 		return *at, unsupported(o.name, "the section '%s', which is something else in another input", s.Name)
 	}
 	//rule: A kernel's shared memory is aligned as its variables are.
 	//mutate: true
-	if s.Type != typeShared || owner == noSection || l.rules.options.Relocatable { // a kernel's is aligned as its variables are
-		out.align = max(out.align, s.Align)
+	if s.Type != typeShared || owner == noSection || out.rules.options.Relocatable { // a kernel's is aligned as its variables are
+		into.align = max(into.align, s.Align)
 	}
 	if runs, ok := o.cuts[index]; ok {
-		l.placeRuns(o, s, out, runs)
+		out.sections.placeRuns(o, s, into, runs)
 		*at = placement{section: id, cut: true, runs: runs, done: true}
 		return *at, nil
 	}
 	//rule: Sections of inputs follow each other, aligned.
-	//mutate: alignUp(out.size, s.Align) -> out.size
-	*at = placement{section: id, offset: alignUp(out.size, s.Align), done: true}
-	out.size = at.offset + s.Size
-	if out.size > maxSize {
-		return *at, unsupported(o.name, "the section '%s' of %d bytes", s.Name, out.size)
+	//mutate: alignUp(into.size, s.Align) -> into.size
+	*at = placement{section: id, offset: alignUp(into.size, s.Align), done: true}
+	into.size = at.offset + s.Size
+	if into.size > maxSize {
+		return *at, unsupported(o.name, "the section '%s' of %d bytes", s.Name, into.size)
 	}
 	offset, place := at.offset, true
 	if s.Type == typeConstant0+3 {
-		offset, place = l.placeConstants(s, o.bytes(s), at.offset)
+		offset, place = placeConstants(out.rules, out.banks, out.filter, s, o.bytes(s), at.offset)
 	}
 	if data := o.bytes(s); len(data) > 0 && place {
-		out.pieces = append(out.pieces, piece{offset, data})
+		into.pieces = append(into.pieces, piece{offset, data})
 	}
 	if s.Flags&flagOwned != 0 && o.lost[s.Info] {
-		out.lost = append(out.lost, at.offset)
+		into.lost = append(into.lost, at.offset)
 	}
-	l.placeMirror(o, index, out)
+	placeMirror(o, index, into)
 	return *at, nil
 }
 
 // mergeSections brings in the sections that no variable brought in: debug
 // information, constants without names, tables.
-func (l *linker) mergeSections(o *object) error {
+func mergeSections(out *output, o *object) error {
 	for i := range o.file.Sections {
 		s := &o.file.Sections[i]
-		if s.Flags&flagMirror != 0 || s.Type == typeConstant0 && l.rules.mercury {
+		if s.Flags&flagMirror != 0 || s.Type == typeConstant0 && out.rules.mercury {
 			continue
 		}
 		switch s.Type {
 		case typeNull, typeSymtab, typeStrtab, typeNote, typeInfo, typeCallGraph, typePrototype, typeRel, typeRela:
 			continue
 		case typeCompat:
-			if err := l.mergeCompat(o, s); err != nil {
+			if err := mergeCompat(out.rules, out.sections, out.attributes, o, s); err != nil {
 				return err
 			}
 			continue
@@ -93,7 +93,7 @@ func (l *linker) mergeSections(o *object) error {
 		if isText(s) && !o.placed[i].done {
 			return unsupported(o.name, "the section '%s', which holds no function", s.Name)
 		}
-		if _, err := l.placeSection(o, i); err != nil {
+		if _, err := placeSection(out, o, i); err != nil {
 			return err
 		}
 	}
@@ -101,13 +101,13 @@ func (l *linker) mergeSections(o *object) error {
 }
 
 // mergeLateBanks puts the banks aside that come last.
-func (l *linker) mergeLateBanks(o *object) error {
-	if !l.rules.mercury {
+func mergeLateBanks(rules *ruleSet, mercury *mercuryTable, o *object) error {
+	if !rules.mercury {
 		return nil
 	}
 	for i := range o.file.Sections {
 		if s := &o.file.Sections[i]; s.Type == typeConstant0 {
-			if err := l.mergeLateBank(o, s); err != nil {
+			if err := mercury.mergeLateBank(o, s); err != nil {
 				return err
 			}
 		}
@@ -117,7 +117,7 @@ func (l *linker) mergeLateBanks(o *object) error {
 
 // mergeInfoSections makes sure that every function with attributes has a
 // section for them. Kernels have one already.
-func (l *linker) mergeInfoSections(o *object) error {
+func mergeInfoSections(symbols *symbolTable, sections *sectionTable, o *object) error {
 	for i := range o.file.Sections {
 		s := &o.file.Sections[i]
 		if s.Type != typeInfo || s.Flags&flagOwned == 0 || o.lost[s.Info] {
@@ -127,8 +127,8 @@ func (l *linker) mergeInfoSections(o *object) error {
 		if !text.done || !isText(&o.file.Sections[s.Info]) {
 			return unsupported(o.name, "the section '%s', which belongs to no function", s.Name)
 		}
-		id := l.infoSection(s.Name, text.section)
-		if l.symbols[l.sections[id].function].function.info != id {
+		id := infoSection(symbols, sections, s.Name, text.section)
+		if symbols.list[sections.list[id].function].function.info != id {
 			return unsupported(o.name, "the section '%s' beside another one for the same function", s.Name)
 		}
 		o.placed[i] = placement{section: id, done: true}
@@ -136,9 +136,9 @@ func (l *linker) mergeInfoSections(o *object) error {
 	return nil
 }
 
-func (l *linker) infoSection(name string, text sectionID) sectionID {
-	id := l.findOrNew(section{name: name, kind: typeInfo, flags: flagOwned, align: 4, owner: text}, false)
-	f := l.symbols[l.sections[text].function].function
+func infoSection(symbols *symbolTable, sections *sectionTable, name string, text sectionID) sectionID {
+	id := sections.findOrNew(section{name: name, kind: typeInfo, flags: flagOwned, align: 4, owner: text}, false)
+	f := symbols.list[sections.list[text].function].function
 	if f.info == noSection {
 		f.info = id
 	}
@@ -146,22 +146,22 @@ func (l *linker) infoSection(name string, text sectionID) sectionID {
 }
 
 // newGeneratedSections adds the sections that the linker fills itself.
-func (l *linker) newGeneratedSections() {
-	l.callGraph = l.newSection(section{name: ".nv.callgraph", kind: typeCallGraph, align: 4, entry: 8, owner: noSection}, true)
-	l.prototypeSection = l.newSection(section{name: ".nv.prototype", kind: typePrototype, align: 4, entry: 8, owner: noSection}, true)
+func (sections *sectionTable) newGeneratedSections() {
+	sections.callGraph = sections.newSection(section{name: ".nv.callgraph", kind: typeCallGraph, align: 4, entry: 8, owner: noSection}, true)
+	sections.prototypes = sections.newSection(section{name: ".nv.prototype", kind: typePrototype, align: 4, entry: 8, owner: noSection}, true)
 }
 
 // relAction says how the driver treats relocations; it is the same in all
 // programs up to sm_90.
 var relAction = []byte{0x73, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x11, 0x25, 0, 0x05, 0x36}
 
-func (l *linker) newRelAction() {
-	if l.rules.mercury {
+func newRelAction(rules *ruleSet, sections *sectionTable) {
+	if rules.mercury {
 		return
 	}
-	id := l.newSection(section{name: ".nv.rel.action", kind: typeRelAction, align: 8, entry: 8, owner: noSection}, true)
+	id := sections.newSection(section{name: ".nv.rel.action", kind: typeRelAction, align: 8, entry: 8, owner: noSection}, true)
 	//rule: Every program says how the driver treats relocations.
-	l.sections[id].setData(relAction)
+	sections.list[id].setData(relAction)
 }
 
 func (s *section) setData(data []byte) {
@@ -214,9 +214,9 @@ func classOf(s *section) int {
 
 // fileType is the type of a section in the file: in executables there are none
 // for the kinds of variables.
-func (l *linker) fileType(t elf64.SectionType) elf64.SectionType {
+func (rules *ruleSet) fileType(t elf64.SectionType) elf64.SectionType {
 	switch {
-	case l.rules.options.Relocatable:
+	case rules.options.Relocatable:
 		return t
 	case occupiesOnly(t):
 		//rule: Sections without bytes are of one type in executables.

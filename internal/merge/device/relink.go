@@ -13,19 +13,19 @@ import (
 // memory and constants before their addresses are known.
 
 // finishRelocatable turns what was brought in into an input of a later link.
-func (l *linker) finishRelocatable() ([]byte, error) {
-	l.newGeneratedSections()
-	for i := range l.sections {
-		s := &l.sections[i]
+func finishRelocatable(out *output) error {
+	out.sections.newGeneratedSections()
+	for i := range out.sections.list {
+		s := &out.sections.list[i]
 		//rule: With -r rows keep their order.
 		slices.Reverse(s.attributes.rows) // the file reverses them again
 		if s.kind == typeShared && s.size == 0 {
 			s.dropped = true
-			l.symbols[s.symbol].dead = true
+			out.symbols.list[s.symbol].dead = true
 		}
 	}
-	for id := range l.symbols {
-		y := &l.symbols[id]
+	for id := range out.symbols.list {
+		y := &out.symbols.list[id]
 		if f := y.function; f != nil {
 			//rule: With -r calls keep their order.
 			slices.Reverse(f.calls)
@@ -38,26 +38,24 @@ func (l *linker) finishRelocatable() ([]byte, error) {
 		}
 	}
 	//rule: With -r externals that are defined now are dropped.
-	view{l, func(s *section) *attributeList { return &s.attributes }}.dropResolvedExternals()
-	for _, pass := range []func() error{l.keepRelocations, l.agreeOnFeatures} {
-		if err := pass(); err != nil {
-			return nil, err
-		}
+	newView(out).dropResolvedExternals()
+	if err := keepRelocations(out.symbols, out.sections); err != nil {
+		return err
 	}
-	return l.write()
+	return out.attributes.agreeOnFeatures()
 }
 
 // keepRelocations leaves the relocations to the later link.
-func (l *linker) keepRelocations() error {
-	for i := range l.sections {
+func keepRelocations(symbols *symbolTable, sections *sectionTable) error {
+	for i := range sections.list {
 		id := sectionID(i)
-		if kind := l.sections[id].kind; kind != typeRel && kind != typeRela {
+		if kind := sections.list[id].kind; kind != typeRel && kind != typeRela {
 			continue
 		}
-		rows, owner := l.sections[id].relocations, l.sections[id].owner
-		l.setRelocations(id, nil)
+		rows, owner := sections.list[id].relocations, sections.list[id].owner
+		sections.setRelocations(id, nil)
 		for _, r := range rows {
-			target, y := &l.sections[owner], &l.symbols[r.symbol]
+			target, y := &sections.list[owner], &symbols.list[r.symbol]
 			debug := isDebug(target.name)
 			switch {
 			case y.hidden || !debug && r.base != 0:
@@ -66,31 +64,31 @@ func (l *linker) keepRelocations() error {
 			//mutate: false
 			case debug && r.lost && target.name != ".debug_info":
 			case r.rel && r.base != 0:
-				l.addAddend(owner, r)
+				sections.addAddend(owner, r)
 			default:
 				r.addend += int64(r.base)
 				//rule: With -r relocations stay.
-				l.setRelocations(id, append(l.sections[id].relocations, r))
+				sections.setRelocations(id, append(sections.list[id].relocations, r))
 			}
 		}
 	}
 	return nil
 }
 
-func (l *linker) setRelocations(id sectionID, rows []relocation) {
-	s := &l.sections[id]
+func (sections *sectionTable) setRelocations(id sectionID, rows []relocation) {
+	s := &sections.list[id]
 	s.relocations, s.size, s.dropped = rows, uint64(len(rows))*s.entry, len(rows) == 0
 }
 
 // addAddend makes a row that has its addend in the field one that has it in the
 // row: what is in the field, nvlink does not see in debug information.
-func (l *linker) addAddend(target sectionID, r relocation) {
-	field := l.sections[target].wordAt(r.offset, r.kind)
+func (sections *sectionTable) addAddend(target sectionID, r relocation) {
+	field := sections.list[target].wordAt(r.offset, r.kind)
 	//rule: With -r references between debug sections keep their base.
 	//mutate: r.base+field -> field
 	r.addend, r.base, r.rel = int64(r.base+field), 0, false
-	id := l.findOrNew(section{name: ".rela" + l.sections[target].name, kind: typeRela, flags: flagOwned, align: 8, entry: relaSize, owner: target}, false)
-	l.setRelocations(id, append(l.sections[id].relocations, r))
+	id := sections.findOrNew(section{name: ".rela" + sections.list[target].name, kind: typeRela, flags: flagOwned, align: 8, entry: relaSize, owner: target}, false)
+	sections.setRelocations(id, append(sections.list[id].relocations, r))
 }
 
 // wordAt reads the field of a relocation in data. mergeRows has checked that it
@@ -109,9 +107,9 @@ func (s *section) wordAt(offset uint64, kind relocationKind) uint64 {
 
 // agreeOnFeatures refuses inputs with different features: a later link has to know
 // which of them are of code that remains.
-func (l *linker) agreeOnFeatures() error {
-	for _, f := range l.features {
-		if !bytes.Equal(f.bits, l.features[0].bits) {
+func (attributes *attributeTable) agreeOnFeatures() error {
+	for _, f := range attributes.features {
+		if !bytes.Equal(f.bits, attributes.features[0].bits) {
 			return unsupported("", "with -r, how to join code with different features")
 		}
 	}

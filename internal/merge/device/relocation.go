@@ -52,14 +52,14 @@ type relocation struct {
 }
 
 // mergeRelocations brings in the relocations of an input.
-func (l *linker) mergeRelocations(o *object) error {
+func mergeRelocations(out *output, o *object) error {
 	for i := range o.file.Sections {
 		s := &o.file.Sections[i]
 		//rule: Relocations are named by their own input's sections only if they have rows.
-		//mutate: false l.noRows(o, s)
+		//mutate: false noRows(o, s)
 		//rule: Relocations of functions that lost go.
 		//mutate: false o.lost[s.Info]
-		if s.Type != typeRel && s.Type != typeRela || l.noRows(o, s) || o.lost[s.Info] {
+		if s.Type != typeRel && s.Type != typeRela || noRows(o, s) || o.lost[s.Info] {
 			continue
 		}
 		at := o.placed[s.Info]
@@ -69,7 +69,7 @@ func (l *linker) mergeRelocations(o *object) error {
 		if at.section == noSection {
 			continue
 		}
-		if err := l.mergeRows(o, s, at); err != nil {
+		if err := mergeRows(out, o, s, at); err != nil {
 			return err
 		}
 	}
@@ -78,14 +78,14 @@ func (l *linker) mergeRelocations(o *object) error {
 
 // noRows reports whether a section of relocations is empty, and so is its
 // mirror.
-func (l *linker) noRows(o *object, s *elf64.Section) bool {
+func noRows(o *object, s *elf64.Section) bool {
 	twin := o.twin(s.Name)
 	return s.Size == 0 && (twin == nil || twin.Size == 0)
 }
 
 // mergeRows brings in the rows of one section: offset u64, kind u32, symbol
 // u32 and, in RELA, an addend i64.
-func (l *linker) mergeRows(o *object, s *elf64.Section, at placement) error {
+func mergeRows(out *output, o *object, s *elf64.Section, at placement) error {
 	size := uint64(relSize)
 	if s.Type == typeRela {
 		size = relaSize
@@ -94,11 +94,11 @@ func (l *linker) mergeRows(o *object, s *elf64.Section, at placement) error {
 	if s.EntSize != size || uint64(len(b))%size != 0 {
 		return damage(o.name, "section %s of %d bytes in rows of %d", s.Name, len(b), s.EntSize)
 	}
-	id := l.findOrNew(section{name: s.Name, kind: s.Type, flags: flagOwned, align: 8, entry: size, owner: at.section}, false)
-	if l.sections[id].kind != s.Type {
+	id := out.sections.findOrNew(section{name: s.Name, kind: s.Type, flags: flagOwned, align: 8, entry: size, owner: at.section}, false)
+	if out.sections.list[id].kind != s.Type {
 		return unsupported(o.name, "the section '%s', which is something else in another input", s.Name)
 	}
-	if err := l.mergeMirrorRows(o, s, id); err != nil {
+	if err := mergeMirrorRows(out.rules, out.sections, out.names, out.report, o, s, id); err != nil {
 		return err
 	}
 	mirrored := o.twin(s.Name) != nil // then its rows decide about names
@@ -113,27 +113,27 @@ func (l *linker) mergeRows(o *object, s *elf64.Section, at placement) error {
 			//rule: Relocations that would make a YIELD a NOP go.
 			continue // the instruction stays as it is
 		}
-		if err := l.resolveRow(o, s, &r, index); err != nil {
+		if err := out.sections.resolveRow(o, s, &r, index); err != nil {
 			return err
 		}
-		if l.leftOut(o, s, &r, index) {
+		if leftOut(out.rules, out.report, o, s, &r, index) {
 			continue
 		}
 		//rule: A row without an addend after the first one names the other kind of section.
 		//mutate: false
 		if !r.rel && r.addend == 0 && !first && !mirrored {
-			l.nameSecondKind(id)
+			nameSecondKind(out.rules, out.sections, out.names, id)
 		}
 		//rule: Only rows that stay make a second one.
 		first = false
 		if r.offset = at.place(r.offset); r.offset == nowhere {
 			return unsupported(o.name, "a relocation in '%s' between variables", s.Name)
 		}
-		if l.sections[at.section].flags&flagExec != 0 {
-			l.symbols[r.symbol].referred = true
+		if out.sections.list[at.section].flags&flagExec != 0 {
+			out.symbols.list[r.symbol].referred = true
 		}
-		out := &l.sections[id]
-		out.relocations = append(out.relocations, r)
+		rows := &out.sections.list[id]
+		rows.relocations = append(rows.relocations, r)
 	}
 	return nil
 }
@@ -142,9 +142,9 @@ func (l *linker) mergeRows(o *object, s *elf64.Section, at placement) error {
 // in a variable that lost. Among constants nvlink leaves out those that are about
 // something that lost, although the constant that is to hold its address may have
 // won: the address is null then.
-func (l *linker) leftOut(o *object, s *elf64.Section, r *relocation, symbol uint32) bool {
+func leftOut(rules *ruleSet, report *linkReport, o *object, s *elf64.Section, r *relocation, symbol uint32) bool {
 	inLoser := o.inLoser(s.Info, r.offset)
-	if !isConstant(o.file.Sections[s.Info].Type) || l.rules.options.Mend {
+	if !isConstant(o.file.Sections[s.Info].Type) || rules.options.Mend {
 		return inLoser
 	}
 	y := &o.symbols[symbol]
@@ -152,29 +152,29 @@ func (l *linker) leftOut(o *object, s *elf64.Section, r *relocation, symbol uint
 	//mutate: false
 	leftOut := r.lost || slices.Contains(o.losers[y.Section], y)
 	if leftOut && !inLoser && r.kind < mirrorKindBase { // it is said once
-		l.warnOfNvlink("null-constant", fmt.Sprintf("nvlink leaves an address in the constants of '%s' null, because another input defines '%s' too", o.name, y.Name))
+		report.warnOfNvlink("null-constant", fmt.Sprintf("nvlink leaves an address in the constants of '%s' null, because another input defines '%s' too", o.name, y.Name))
 	}
 	return leftOut
 }
 
 // nameSecondKind enters the name that rows without an addend would have a
 // section of, where nvlink thinks of making one.
-func (l *linker) nameSecondKind(id sectionID) {
-	s := &l.sections[id]
+func nameSecondKind(rules *ruleSet, sections *sectionTable, names *nameTables, id sectionID) {
+	s := &sections.list[id]
 	if s.second {
 		return
 	}
 	s.second = true
 	name := ".rel" + s.name[len(".rela"):]
-	if l.rules.mercury {
+	if rules.mercury {
 		name = ".rel" + mirrorName(s.name)[len(".rela"):]
 	}
-	l.shstrtab.addSection(name, id)
-	l.strtab.addSection(name, id)
+	names.sections.addSection(name, id)
+	names.symbols.addSection(name, id)
 }
 
 // resolveRow finds the symbol of a row and checks its place.
-func (l *linker) resolveRow(o *object, s *elf64.Section, r *relocation, index uint32) error {
+func (sections *sectionTable) resolveRow(o *object, s *elf64.Section, r *relocation, index uint32) error {
 	target := &o.file.Sections[s.Info]
 	width := uint64(8)
 	if isText(target) {
@@ -188,11 +188,11 @@ func (l *linker) resolveRow(o *object, s *elf64.Section, r *relocation, index ui
 	if !isAligned(r.offset, target) {
 		return unsupported(o.name, "a relocation in '%s' at %#x", target.Name, r.offset)
 	}
-	return l.resolveSymbol(o, s, r, index)
+	return sections.resolveSymbol(o, s, r, index)
 }
 
 // resolveSymbol finds the symbol of a row.
-func (l *linker) resolveSymbol(o *object, s *elf64.Section, r *relocation, index uint32) error {
+func (sections *sectionTable) resolveSymbol(o *object, s *elf64.Section, r *relocation, index uint32) error {
 	if uint64(index) >= uint64(len(o.symbols)) {
 		return damage(o.name, "section %s: a relocation on symbol %d of %d", s.Name, index, len(o.symbols))
 	}
@@ -202,7 +202,7 @@ func (l *linker) resolveSymbol(o *object, s *elf64.Section, r *relocation, index
 		if !at.done || at.section == noSection {
 			return unsupported(o.name, "the relocation %d in '%s' on the section '%s'", r.kind, s.Name, y.Name)
 		}
-		r.symbol, r.base = l.sections[at.section].symbol, at.offset
+		r.symbol, r.base = sections.list[at.section].symbol, at.offset
 		if r.symbol == noSymbol {
 			return unsupported(o.name, "the relocation %d in '%s' on the section '%s'", r.kind, s.Name, y.Name)
 		}
@@ -228,22 +228,24 @@ type patch struct {
 
 // decideRelocations splits the relocations into those that the driver does,
 // which stay, and those whose values the link knows.
-func (l *linker) decideRelocations() error {
-	for i := range l.sections {
-		s := &l.sections[i]
+func decideRelocations(rules *ruleSet, symbols *symbolTable, sections *sectionTable, calls *callGraph) error {
+	for i := range sections.list {
+		s := &sections.list[i]
 		if s.kind != typeRel && s.kind != typeRela || !s.live() {
 			continue
 		}
-		target := &l.sections[s.owner]
-		decide := l.decideInCode
+		target := &sections.list[s.owner]
+		decide := func(r *relocation) (keep bool, err error) {
+			return decideInCode(rules, symbols, sections, calls, target, r)
+		}
 		if isDebug(target.name) {
-			decide = l.decideInDebug
+			decide = func(r *relocation) (keep bool, err error) { return decideInDebug(symbols, sections, target, r) }
 		}
 		kept := make([]relocation, 0, len(s.relocations))
 		//rule: Rows of relocations come in the reverse order.
 		//mutate: forward
 		for _, r := range slices.Backward(s.relocations) {
-			keep, err := decide(target, &r)
+			keep, err := decide(&r)
 			if err != nil {
 				return err
 			}
@@ -253,23 +255,23 @@ func (l *linker) decideRelocations() error {
 		}
 		s.relocations = kept
 		s.size = uint64(len(kept)) * s.entry
-		if err := l.decideMirror(s); err != nil {
+		if err := decideMirror(symbols, sections, s); err != nil {
 			return err
 		}
 		s.dropped = len(kept) == 0 && (s.mirror == nil || len(s.mirror.relocations) == 0)
 	}
-	if !l.rules.mercury {
+	if !rules.mercury {
 		return nil
 	}
-	if err := l.rewriteFrames(); err != nil {
+	if err := rewriteFrames(symbols, sections); err != nil {
 		return err
 	}
-	return l.rewriteLines()
+	return rewriteLines(symbols, sections)
 }
 
 // decideInCode decides about a relocation in code or data.
-func (l *linker) decideInCode(target *section, r *relocation) (keep bool, err error) {
-	y := &l.symbols[r.symbol]
+func decideInCode(rules *ruleSet, symbols *symbolTable, sections *sectionTable, calls *callGraph, target *section, r *relocation) (keep bool, err error) {
+	y := &symbols.list[r.symbol]
 	switch r.kind {
 	case relocUniOffset:
 		//rule: Offsets in unified tables are dropped.
@@ -283,7 +285,7 @@ func (l *linker) decideInCode(target *section, r *relocation) (keep bool, err er
 	case relocUnified:
 		r.kind = reloc64
 	case relocAbs32At32, relocAbs16At32, relocConst19, relocConst21, relocConst16, relocAbs24At40:
-		return false, l.patchCode(target, r, y)
+		return false, patchCode(rules, symbols, sections, calls, target, r, y)
 	case reloc64, relocGlobal64, relocLow32, relocHigh32, relocCall47, relocCall55, relocDesc64, relocDescLow, relocDescHigh:
 	default:
 		return false, unsupported("", "the relocation %d in '%s' on '%s'", r.kind, target.name, y.name)
@@ -301,29 +303,29 @@ func (l *linker) decideInCode(target *section, r *relocation) (keep bool, err er
 
 // patchCode asks for the offset of a variable in its memory to be put into an
 // instruction.
-func (l *linker) patchCode(target *section, r *relocation, y *symbol) error {
+func patchCode(rules *ruleSet, symbols *symbolTable, sections *sectionTable, calls *callGraph, target *section, r *relocation, y *symbol) error {
 	p := patch{offset: r.offset, kind: r.kind, addend: r.addend, rel: r.rel}
 	switch {
-	case y.name == bankSize && l.rules.options.Debug:
+	case y.name == bankSize && rules.options.Debug:
 		return unsupported("", "which size of parameters the code in '%s' gets with -g", target.name)
-	case y.name == bankSize && target.flags&flagExec != 0 && !l.rules.mercury:
+	case y.name == bankSize && target.flags&flagExec != 0 && !rules.mercury:
 		//rule: The size of bank 0 is -1.
 		p.value = ^uint64(0)
 	case y.kind != typeData || target.flags&flagExec == 0:
 		return unsupported("", "the relocation %d in '%s' on '%s'", r.kind, target.name, y.name)
 	case y.isShared() && y.placed:
 		p.value = y.address
-	case y.isShared() && !y.defined() && len(l.reached.by[target.function]) == 0:
+	case y.isShared() && !y.defined() && len(calls.reached.by[target.function]) == 0:
 		//rule: Dynamic memory that no kernel reaches is at -1.
 		p.value = ^uint64(0)
 	case y.isShared() && !y.defined():
-		for _, k := range l.reached.by[target.function] {
+		for _, k := range calls.reached.by[target.function] {
 			//rule: Dynamic memory starts where the kernels that reach the code agree.
-			//mutate: l.sections[l.symbols[k].function.shared].dynamic -> l.sections[l.symbols[k].function.shared].size
-			p.value = max(p.value, l.sections[l.symbols[k].function.shared].dynamic)
+			//mutate: sections.list[symbols.list[k].function.shared].dynamic -> sections.list[symbols.list[k].function.shared].size
+			p.value = max(p.value, sections.list[symbols.list[k].function.shared].dynamic)
 		}
-	case isConstant(l.sections[y.section].kind):
-		s := &l.sections[y.section]
+	case isConstant(sections.list[y.section].kind):
+		s := &sections.list[y.section]
 		//rule: Constants of functions count from where they moved.
 		//mutate: y.value+s.moved -> y.value
 		p.value, p.bank = y.value+s.moved, uint8(s.kind-typeConstant0)
@@ -336,8 +338,8 @@ func (l *linker) patchCode(target *section, r *relocation, y *symbol) error {
 
 // decideInDebug decides about a relocation in debug information: what points
 // into other debug information, or at shared memory, is known now.
-func (l *linker) decideInDebug(target *section, r *relocation) (keep bool, err error) {
-	y := &l.symbols[r.symbol]
+func decideInDebug(symbols *symbolTable, sections *sectionTable, target *section, r *relocation) (keep bool, err error) {
+	y := &symbols.list[r.symbol]
 	if r.kind == relocClear {
 		//rule: The size of a removed function in .debug_frame is cleared.
 		//mutate: false
@@ -371,7 +373,7 @@ func (l *linker) decideInDebug(target *section, r *relocation) (keep bool, err e
 	//mutate: true target.name != ".debug_loc"
 	case y.dead || r.lost && target.name != ".debug_info" && target.name != ".debug_loc":
 		return false, nil
-	case y.kind == elf64.SectionSymbol && l.sections[y.section].flags&flagExec == 0:
+	case y.kind == elf64.SectionSymbol && sections.list[y.section].flags&flagExec == 0:
 		//rule: References between debug sections count from the input's part.
 		p.value = r.base
 	case y.hidden || r.base != 0:

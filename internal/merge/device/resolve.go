@@ -8,11 +8,11 @@ import (
 
 // find gives the symbol that a name of an input stands for, if it exists
 // already. Local names stand for nothing but themselves.
-func (l *linker) find(y *elf64.Symbol) symbolID {
+func (symbols *symbolTable) find(y *elf64.Symbol) symbolID {
 	if y.Binding == elf64.Local {
 		return noSymbol
 	}
-	if id, ok := l.byName[y.Name]; ok {
+	if id, ok := symbols.byName[y.Name]; ok {
 		return id
 	}
 	return noSymbol
@@ -20,25 +20,25 @@ func (l *linker) find(y *elf64.Symbol) symbolID {
 
 // mergeFunctions resolves the functions of an input. The first weak
 // definition stays, a strong one replaces a weak one, two strong ones clash.
-func (l *linker) mergeFunctions(o *object) error {
+func mergeFunctions(out *output, o *object) error {
 	for i := range o.symbols {
 		y := &o.symbols[i]
 		if y.Type != elf64.Function {
 			continue
 		}
-		old := l.find(y)
-		if err := l.checkKind(o, y, old); err != nil {
+		old := out.symbols.find(y)
+		if err := checkKind(out.symbols, out.report, o, y, old); err != nil {
 			return err
 		}
 		switch {
 		case y.Section == elf64.Undefined:
-			o.became[i] = l.referToFunction(o, y, old)
-		case old == noSymbol || !l.symbols[old].defined():
-			o.became[i] = l.defineFunction(o, y, old)
-			if l.rules.mercury {
-				f := &l.symbols[o.became[i]]
+			o.became[i] = out.symbols.referToFunction(o, y, old)
+		case old == noSymbol || !out.symbols.list[old].defined():
+			o.became[i] = defineFunction(out.rules, out.symbols, out.sections, out.names, o, y, old)
+			if out.rules.mercury {
+				f := &out.symbols.list[o.became[i]]
 				f.mirrorSize = o.mirrorSizes[i]
-				if err := l.mirrorText(o, &o.file.Sections[y.Section], &l.sections[f.section]); err != nil {
+				if err := mirrorText(o, &o.file.Sections[y.Section], &out.sections.list[f.section]); err != nil {
 					return err
 				}
 			}
@@ -47,20 +47,20 @@ func (l *linker) mergeFunctions(o *object) error {
 		case y.Binding == elf64.Weak:
 			o.became[i] = old
 			o.lost[y.Section] = true
-		case l.symbols[old].weak:
-			if l.rules.mercury {
-				return unsupported(o.name, "how to replace the weak function '%s' of '%s'", y.Name, l.symbols[old].from)
+		case out.symbols.list[old].weak:
+			if out.rules.mercury {
+				return unsupported(o.name, "how to replace the weak function '%s' of '%s'", y.Name, out.symbols.list[old].from)
 			}
-			if l.replaced++; l.replaced > maxReplaced {
-				return unsupported(o.name, "%d weak functions that are replaced", l.replaced)
+			if out.symbols.replaced++; out.symbols.replaced > maxReplaced {
+				return unsupported(o.name, "%d weak functions that are replaced", out.symbols.replaced)
 			}
 			//rule: A strong function replaces a weak one.
-			l.replaceFunction(o, y, old)
+			replaceFunction(out.symbols, out.sections, o, y, old)
 			o.became[i] = old
 		default:
 			o.became[i] = old
 			o.lost[y.Section] = true
-			l.duplicate(o, y, old)
+			duplicate(out.symbols, out.report, o, y, old)
 		}
 	}
 	return nil
@@ -71,51 +71,51 @@ const maxReplaced = 1 << 12
 
 // checkKind refuses one name for two kinds of variable. No rule covers one name
 // for a function and a variable, or for shared memory and another.
-func (l *linker) checkKind(o *object, y *elf64.Symbol, old symbolID) error {
+func checkKind(symbols *symbolTable, report *linkReport, o *object, y *elf64.Symbol, old symbolID) error {
 	if old == noSymbol {
 		return nil
 	}
-	was := &l.symbols[old]
+	was := &symbols.list[old]
 	switch {
 	case was.kind == y.Type && (y.Type != typeData || was.other == y.Other):
 	case was.kind != y.Type || was.other == otherShared || y.Other == otherShared:
 		return unsupported(o.name, "the symbol '%s', which is something else in '%s'", y.Name, was.from)
 	//rule: A variable is in one kind of memory.
 	default:
-		l.spaceClash(o, y, was)
+		report.spaceClash(o, y, was)
 	}
 	return nil
 }
 
 // checkSize compares the size of a variable with the first one that an input
 // specified; an array of unknown size has none.
-func (l *linker) checkSize(o *object, y *elf64.Symbol, old symbolID) {
+func checkSize(symbols *symbolTable, sections *sectionTable, report *linkReport, o *object, y *elf64.Symbol, old symbolID) {
 	if old == noSymbol {
 		return
 	}
-	was := &l.symbols[old]
+	was := &symbols.list[old]
 	//rule: A variable has one size in all inputs.
 	//mutate: true was.size == y.Size
 	//rule: An array of unknown size fits any size.
 	//mutate: false was.size == 0 || y.Size == 0
-	if was.size == 0 || y.Size == 0 || was.size == y.Size || l.commonMayDiffer(o, y, was) {
+	if was.size == 0 || y.Size == 0 || was.size == y.Size || sections.commonMayDiffer(o, y, was) {
 		return
 	}
 	notes := []string{fmt.Sprintf("the sizes are %d and %d bytes", was.size, y.Size)}
-	l.clash("size-mismatch", o, y.Name, notes, "Size doesn't match for '%s' in '%s', first specified in '%s'", y.Name, o.name, was.from)
+	report.clash("size-mismatch", o, y.Name, notes, "Size doesn't match for '%s' in '%s', first specified in '%s'", y.Name, o.name, was.from)
 }
 
 // referToFunction gives the symbol for a function that is defined elsewhere.
 // It keeps its place among the global ones when a definition comes.
-func (l *linker) referToFunction(o *object, y *elf64.Symbol, old symbolID) symbolID {
+func (symbols *symbolTable) referToFunction(o *object, y *elf64.Symbol, old symbolID) symbolID {
 	if old != noSymbol {
 		return old
 	}
 	//rule: A function that was referred to first stands among the global symbols.
 	//mutate: global: true -> global: false
-	id := l.newSymbol(symbol{name: y.Name, binding: y.Binding, kind: y.Type, other: y.Other, section: noSection,
+	id := symbols.newSymbol(symbol{name: y.Name, binding: y.Binding, kind: y.Type, other: y.Other, section: noSection,
 		global: true, from: o.name, function: newFunction()})
-	l.byName[y.Name] = id
+	symbols.byName[y.Name] = id
 	return id
 }
 
@@ -125,23 +125,23 @@ func newFunction() *function {
 
 // defineFunction adds a function, its text and, for a kernel, the sections
 // that every kernel has.
-func (l *linker) defineFunction(o *object, y *elf64.Symbol, old symbolID) symbolID {
+func defineFunction(rules *ruleSet, symbols *symbolTable, sections *sectionTable, names *nameTables, o *object, y *elf64.Symbol, old symbolID) symbolID {
 	id := old
 	if id == noSymbol {
-		id = l.newDefined(symbol{name: y.Name, binding: y.Binding, kind: y.Type, section: noSection, function: newFunction()})
+		id = newDefined(rules, symbols, names, symbol{name: y.Name, binding: y.Binding, kind: y.Type, section: noSection, function: newFunction()})
 	}
 	s := &o.file.Sections[y.Section]
-	text := l.newSection(section{name: s.Name, kind: s.Type, flags: s.Flags, align: s.Align, owner: noSection}, true)
-	l.sections[text].function = id
-	f := &l.symbols[id]
+	text := sections.newSection(section{name: s.Name, kind: s.Type, flags: s.Flags, align: s.Align, owner: noSection}, true)
+	sections.list[text].function = id
+	f := &symbols.list[id]
 	//rule: A function has the binding of its definition.
 	//mutate: y.Binding -> f.binding
 	f.other, f.value, f.section, f.binding = y.Other, y.Value, text, y.Binding
-	l.setText(o, y, f)
+	sections.setText(o, y, f)
 	if kernel := f.function; y.Other&otherKernel != 0 {
 		//rule: Every kernel has a section of attributes, made with its code.
-		l.infoSection(".nv.info."+y.Name, text)
-		kernel.shared = l.findOrNew(section{name: ".nv.shared." + y.Name, kind: typeShared,
+		infoSection(symbols, sections, ".nv.info."+y.Name, text)
+		kernel.shared = sections.findOrNew(section{name: ".nv.shared." + y.Name, kind: typeShared,
 			flags: flagAlloc | flagWrite | flagOwned, align: 1, owner: text}, true)
 	}
 	return id
@@ -149,25 +149,25 @@ func (l *linker) defineFunction(o *object, y *elf64.Symbol, old symbolID) symbol
 
 // newDefined adds a symbol with a definition: to the global ones, or with its
 // name to the local ones. Before 13.4 weak symbols stood among the local ones.
-func (l *linker) newDefined(y symbol) (id symbolID) {
+func newDefined(rules *ruleSet, symbols *symbolTable, names *nameTables, y symbol) (id symbolID) {
 	//rule: Before 13.4 weak symbols stand among the local ones.
-	//mutate: true l.rules.merge.WeakIsGlobal
-	y.global = y.binding == elf64.Global || y.binding == elf64.Weak && l.rules.merge.WeakIsGlobal
+	//mutate: true rules.merge.WeakIsGlobal
+	y.global = y.binding == elf64.Global || y.binding == elf64.Weak && rules.merge.WeakIsGlobal
 	if y.global {
-		id = l.newSymbol(y)
+		id = symbols.newSymbol(y)
 	} else {
-		id = l.newLocal(y)
+		id = newLocal(symbols, names, y)
 	}
 	if y.binding != elf64.Local {
-		l.byName[y.name] = id
+		symbols.byName[y.name] = id
 	}
 	return id
 }
 
 // setText gives a function the code of an input.
-func (l *linker) setText(o *object, y *elf64.Symbol, f *symbol) {
+func (sections *sectionTable) setText(o *object, y *elf64.Symbol, f *symbol) {
 	s := &o.file.Sections[y.Section]
-	text := &l.sections[f.section]
+	text := &sections.list[f.section]
 	data := o.bytes(s)
 	text.pieces, text.size = []piece{{data: data}}, uint64(len(data))
 	text.registers = s.Info & 0xff000000
@@ -181,37 +181,37 @@ func (l *linker) setText(o *object, y *elf64.Symbol, f *symbol) {
 // replaceFunction puts a strong definition into the place of a weak one: the
 // symbol, the section, their places and the calls stay, all else that the weak one
 // said goes.
-func (l *linker) replaceFunction(o *object, y *elf64.Symbol, id symbolID) {
-	f := &l.symbols[id]
-	l.setText(o, y, f)
+func replaceFunction(symbols *symbolTable, sections *sectionTable, o *object, y *elf64.Symbol, id symbolID) {
+	f := &symbols.list[id]
+	sections.setText(o, y, f)
 	//rule: Calls of a replaced function stay.
 	//mutate: also f.function.calls = nil
 	f.binding = elf64.Global
 	//rule: What was said of a replaced function goes.
-	l.sections[l.info].attributes.forget(id)
+	sections.list[sections.info].attributes.forget(id)
 	for _, kind := range []string{".rel", ".rela"} {
-		if text, ok := l.byOwner[sectionKey{kind + l.sections[f.section].name, f.section}]; ok {
-			if l.sections[text].kind == typeRela {
+		if text, ok := sections.byOwner[sectionKey{kind + sections.list[f.section].name, f.section}]; ok {
+			if sections.list[text].kind == typeRela {
 				//rule: Debug information of a weak function whose code had rows with an addend is lost when it is replaced.
-				l.loseDebug(id)
+				sections.loseDebug(id)
 			}
 			//rule: Relocations of a replaced function go.
-			l.sections[text].relocations = nil
+			sections.list[text].relocations = nil
 		}
 	}
 	if f.function.info != noSection {
 		//rule: Attributes of a replaced function go.
-		l.sections[f.function.info].attributes = attributeList{}
+		sections.list[f.function.info].attributes = attributeList{}
 	}
 }
 
 // loseDebug makes what debug information says of a function so far be about a
 // definition that was lost. nvlink does this for rows with an addend, and only if the
 // code of the lost definition had such rows.
-func (l *linker) loseDebug(id symbolID) {
-	for i := range l.sections {
-		s := &l.sections[i]
-		if s.kind != typeRela || !isDebug(l.sections[s.owner].name) {
+func (sections *sectionTable) loseDebug(id symbolID) {
+	for i := range sections.list {
+		s := &sections.list[i]
+		if s.kind != typeRela || !isDebug(sections.list[s.owner].name) {
 			continue
 		}
 		for j := range s.relocations {
@@ -224,31 +224,31 @@ func (l *linker) loseDebug(id symbolID) {
 // mergeVariables resolves all symbols that are neither functions nor
 // sections. A section comes in as a whole when the first of its variables
 // is met.
-func (l *linker) mergeVariables(o *object) error {
+func mergeVariables(out *output, o *object) error {
 	for i := 1; i < len(o.symbols); i++ {
 		y := &o.symbols[i]
 		if y.Type == elf64.Function || y.Type == elf64.SectionSymbol || isPlaceholder(y) {
 			continue
 		}
-		old := l.find(y)
-		if err := l.checkKind(o, y, old); err != nil {
+		old := out.symbols.find(y)
+		if err := checkKind(out.symbols, out.report, o, y, old); err != nil {
 			return err
 		}
-		l.checkSize(o, y, old)
+		checkSize(out.symbols, out.sections, out.report, o, y, old)
 		switch {
 		case y.Section == elf64.Undefined:
-			o.became[i] = l.referToVariable(o, y, old)
+			o.became[i] = referToVariable(out.rules, out.symbols, out.sections, o, y, old)
 		case y.Section == elf64.Common:
-			id, err := l.mergeCommon(o, y, old)
+			id, err := mergeCommon(out.rules, out.symbols, out.sections, out.report, o, y, old)
 			if err != nil {
 				return err
 			}
 			o.became[i] = id
-		case old == noSymbol || !l.symbols[old].defined():
-			if err := l.initializeCommon(o, y, old); err != nil {
+		case old == noSymbol || !out.symbols.list[old].defined():
+			if err := initializeCommon(out.symbols, out.report, o, y, old); err != nil {
 				return err
 			}
-			id, err := l.defineVariable(o, y, old)
+			id, err := defineVariable(out, o, y, old)
 			if err != nil {
 				return err
 			}
@@ -258,14 +258,14 @@ func (l *linker) mergeVariables(o *object) error {
 		case y.Binding == elf64.Weak:
 			o.became[i] = old
 			o.losers[y.Section] = append(o.losers[y.Section], y)
-		case l.symbols[old].weak:
-			if err := l.replaceVariable(o, y, old); err != nil {
+		case out.symbols.list[old].weak:
+			if err := replaceVariable(out, o, y, old); err != nil {
 				return err
 			}
 			o.became[i] = old
 		default:
 			o.became[i] = old
-			l.duplicate(o, y, old)
+			duplicate(out.symbols, out.report, o, y, old)
 		}
 	}
 	return nil
@@ -273,11 +273,11 @@ func (l *linker) mergeVariables(o *object) error {
 
 // referToVariable gives the symbol for a variable that is defined elsewhere,
 // or for dynamic shared memory, which is defined nowhere.
-func (l *linker) referToVariable(o *object, y *elf64.Symbol, old symbolID) symbolID {
+func referToVariable(rules *ruleSet, symbols *symbolTable, sections *sectionTable, o *object, y *elf64.Symbol, old symbolID) symbolID {
 	//rule: Dynamic memory brings the section of common variables with it.
 	//mutate: false
 	if y.Other == otherShared {
-		l.findOrNew(section{name: commonName, kind: typeShared, flags: flagAlloc | flagWrite, align: 1, owner: noSection}, true)
+		sections.findOrNew(section{name: commonName, kind: typeShared, flags: flagAlloc | flagWrite, align: 1, owner: noSection}, true)
 	}
 	if old != noSymbol {
 		return old
@@ -285,45 +285,45 @@ func (l *linker) referToVariable(o *object, y *elf64.Symbol, old symbolID) symbo
 	//rule: What is undefined is global, also if it is weak.
 	//mutate: elf64.Global -> y.Binding
 	binding := elf64.Global
-	if l.rules.options.Relocatable {
+	if rules.options.Relocatable {
 		binding = y.Binding
 	}
 	//rule: The size of bank 0 is a symbol in no table.
 	//mutate: false y.Name == bankSize
-	id := l.newSymbol(symbol{name: y.Name, binding: binding, kind: y.Type, other: y.Other, section: noSection,
+	id := symbols.newSymbol(symbol{name: y.Name, binding: binding, kind: y.Type, other: y.Other, section: noSection,
 		value: y.Value, size: y.Size, global: true, hidden: y.Name == bankSize, from: o.name})
-	l.byName[y.Name] = id
+	symbols.byName[y.Name] = id
 	if y.Other == otherShared {
-		l.shared = append(l.shared, id)
+		symbols.shared = append(symbols.shared, id)
 	}
 	return id
 }
 
 // defineVariable adds a variable. There is none when its section belongs to a
 // function that lost.
-func (l *linker) defineVariable(o *object, y *elf64.Symbol, old symbolID) (symbolID, error) {
+func defineVariable(out *output, o *object, y *elf64.Symbol, old symbolID) (symbolID, error) {
 	if s := &o.file.Sections[y.Section]; s.Flags&flagOwned != 0 && o.lost[s.Info] {
 		return noSymbol, nil
 	}
-	at, err := l.placeSection(o, int(y.Section))
+	at, err := placeSection(out, o, int(y.Section))
 	if err != nil || at.section == noSection {
 		return noSymbol, err
 	}
-	if y.Other == otherShared && l.sections[at.section].owner != noSection {
+	if y.Other == otherShared && out.sections.list[at.section].owner != noSection {
 		// This name stays even if the kernel is removed.
-		l.shstrtab.add(l.sections[at.section].name)
+		out.names.sections.add(out.sections.list[at.section].name)
 		//rule: The name of a removed kernel's shared memory stays if it had variables.
-		l.strtab.add(l.sections[at.section].name)
+		out.names.symbols.add(out.sections.list[at.section].name)
 	}
 	id := old
 	if id == noSymbol {
-		id = l.newVariable(symbol{name: y.Name, binding: y.Binding, kind: y.Type, other: y.Other, section: noSection})
+		id = newVariable(out.rules, out.symbols, out.names, symbol{name: y.Name, binding: y.Binding, kind: y.Type, other: y.Other, section: noSection})
 	}
-	v := &l.symbols[id]
+	v := &out.symbols.list[id]
 	if y.Other == otherShared {
 		v.align = y.Value // shared variables are placed at the end; until then the value is the alignment
 		if old == noSymbol {
-			l.shared = append(l.shared, id)
+			out.symbols.shared = append(out.symbols.shared, id)
 		}
 	}
 	v.section, v.value, v.size, v.weak = at.section, at.place(y.Value), y.Size, y.Binding == elf64.Weak
@@ -341,30 +341,30 @@ func (l *linker) defineVariable(o *object, y *elf64.Symbol, old symbolID) (symbo
 
 // newVariable adds a variable where it belongs. What is hidden is in no table,
 // and local shared variables only with -g.
-func (l *linker) newVariable(y symbol) symbolID {
-	if y.binding == elf64.Global || y.other != otherHidden && (y.other != otherShared || l.rules.options.Debug) || l.rules.options.Relocatable {
-		return l.newDefined(y)
+func newVariable(rules *ruleSet, symbols *symbolTable, names *nameTables, y symbol) symbolID {
+	if y.binding == elf64.Global || y.other != otherHidden && (y.other != otherShared || rules.options.Debug) || rules.options.Relocatable {
+		return newDefined(rules, symbols, names, y)
 	}
 	//rule: Local shared variables, parameters and constants of the optimizer are in no table.
 	y.hidden = true
-	id := l.newSymbol(y)
+	id := symbols.newSymbol(y)
 	if y.binding != elf64.Local {
-		l.byName[y.name] = id
+		symbols.byName[y.name] = id
 	}
 	return id
 }
 
 // replaceVariable makes a strong definition take the place of a weak one,
 // whose bytes stay where they are.
-func (l *linker) replaceVariable(o *object, y *elf64.Symbol, id symbolID) error {
-	at, err := l.placeSection(o, int(y.Section))
+func replaceVariable(out *output, o *object, y *elf64.Symbol, id symbolID) error {
+	at, err := placeSection(out, o, int(y.Section))
 	if err != nil {
 		return err
 	}
 	if at.section == noSection {
 		return unsupported(o.name, "the variable '%s' of a function that another definition replaces", y.Name)
 	}
-	v := &l.symbols[id]
+	v := &out.symbols.list[id]
 	//rule: A strong variable takes the place of a weak one, whose bytes stay.
 	//mutate: at.place(y.Value) -> v.value
 	v.section, v.value, v.size, v.binding, v.weak = at.section, at.place(y.Value), y.Size, elf64.Global, false
@@ -375,14 +375,14 @@ func (l *linker) replaceVariable(o *object, y *elf64.Symbol, id symbolID) error 
 // wantsRuntime reports whether the device runtime takes part when it is met:
 // if something before it is not defined yet, or the options say so, but not
 // as the first input.
-func (l *linker) wantsRuntime(any bool) bool {
+func wantsRuntime(rules *ruleSet, symbols *symbolTable, any bool) bool {
 	//rule: As the first input libcudadevrt is passed over, whatever the options say.
 	//mutate: true any
-	if any && l.rules.options.KeepSystemLibraries {
+	if any && rules.options.KeepSystemLibraries {
 		return true
 	}
-	for id := range l.symbols {
-		if l.symbols[id].unresolved() {
+	for id := range symbols.list {
+		if symbols.list[id].unresolved() {
 			//rule: libcudadevrt takes part if something is undefined.
 			//mutate: false
 			return true

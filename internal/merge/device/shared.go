@@ -21,7 +21,12 @@ const commonName = ".nv_debug.shared"
 // A sharedLayout gives shared variables their offsets. Until then a variable
 // has only a size and an alignment, like a common symbol.
 type sharedLayout struct {
-	*linker
+	rules    *ruleSet
+	symbols  *symbolTable
+	sections *sectionTable
+	calls    *callGraph
+	report   *linkReport
+
 	users   map[symbolID]map[symbolID]bool // kernels that reach a use of the variable
 	dynamic map[symbolID]bool              // kernels that reach a use of dynamic memory
 	// dynamicUsers are the device functions that use dynamic memory.
@@ -42,12 +47,13 @@ type colour struct {
 	users     map[symbolID]bool
 }
 
-func (l *linker) layOutShared() error {
-	l.referred = map[symbolID]bool{}
-	s := &sharedLayout{linker: l, users: map[symbolID]map[symbolID]bool{}, dynamicUsers: map[symbolID]bool{}, dynamic: map[symbolID]bool{}}
+func layOutShared(out *output) error {
+	out.symbols.referred = map[symbolID]bool{}
+	s := &sharedLayout{rules: out.rules, symbols: out.symbols, sections: out.sections, calls: out.calls, report: out.report,
+		users: map[symbolID]map[symbolID]bool{}, dynamicUsers: map[symbolID]bool{}, dynamic: map[symbolID]bool{}}
 	s.findUsers()
-	if id := slices.IndexFunc(s.shared, s.unused); id >= 0 && l.rules.options.Debug {
-		return unsupported("", "with -g, the symbol of '%s', a shared variable that no code refers to", l.symbols[s.shared[id]].name)
+	if id := slices.IndexFunc(s.symbols.shared, s.unused); id >= 0 && out.rules.options.Debug {
+		return unsupported("", "with -g, the symbol of '%s', a shared variable that no code refers to", out.symbols.list[s.symbols.shared[id]].name)
 	}
 	s.findCommon()
 	s.findOwn()
@@ -64,11 +70,11 @@ func (l *linker) layOutShared() error {
 	if s.rules.merge.AlignsCommonFirst {
 		s.alignCommon()
 	}
-	for _, k := range l.reached.kernels {
+	for _, k := range out.calls.reached.kernels {
 		s.layOutKernel(k, end)
 	}
 	s.agreeOnDynamic()
-	for _, k := range l.reached.kernels {
+	for _, k := range out.calls.reached.kernels {
 		s.finishKernel(k)
 	}
 	s.finishCommon()
@@ -77,32 +83,32 @@ func (l *linker) layOutShared() error {
 
 // unused reports whether no code refers to a variable.
 func (s *sharedLayout) unused(id symbolID) bool {
-	return s.symbols[id].defined() && !s.symbols[id].referred
+	return s.symbols.list[id].defined() && !s.symbols.list[id].referred
 }
 
 // findUsers finds the kernels that reach a relocation on each variable.
 func (s *sharedLayout) findUsers() {
-	for _, id := range s.shared {
+	for _, id := range s.symbols.shared {
 		s.users[id] = map[symbolID]bool{}
-		s.anyDynamic = s.anyDynamic || !s.symbols[id].defined()
+		s.anyDynamic = s.anyDynamic || !s.symbols.list[id].defined()
 	}
-	for i := range s.sections {
-		out := &s.sections[i]
+	for i := range s.sections.list {
+		out := &s.sections.list[i]
 		if out.function == noSymbol || len(out.relocations) == 0 {
 			continue
 		}
 		for _, r := range out.relocations {
-			if !s.symbols[r.symbol].isShared() {
+			if !s.symbols.list[r.symbol].isShared() {
 				continue
 			}
-			s.referred[r.symbol] = true
-			for _, k := range s.reached.by[out.function] {
+			s.symbols.referred[r.symbol] = true
+			for _, k := range s.calls.reached.by[out.function] {
 				s.users[r.symbol][k] = true
-				if !s.symbols[r.symbol].defined() {
+				if !s.symbols.list[r.symbol].defined() {
 					s.dynamic[k] = true
 				}
 			}
-			if f := out.function; !s.symbols[r.symbol].defined() && !s.symbols[f].isKernel() {
+			if f := out.function; !s.symbols.list[r.symbol].defined() && !s.symbols.list[f].isKernel() {
 				s.dynamicUsers[f] = true
 			}
 		}
@@ -111,21 +117,21 @@ func (s *sharedLayout) findUsers() {
 
 // ownedByKernel reports whether a variable is in the section of a kernel.
 func (s *sharedLayout) ownedByKernel(id symbolID) bool {
-	y := &s.symbols[id]
-	return y.defined() && s.sections[y.section].owner != noSection
+	y := &s.symbols.list[id]
+	return y.defined() && s.sections.list[y.section].owner != noSection
 }
 
 func (s *sharedLayout) findCommon() {
 	//rule: Common variables count from the newest.
 	//mutate: forward
-	for _, id := range slices.Backward(s.shared) {
+	for _, id := range slices.Backward(s.symbols.shared) {
 		if !s.ownedByKernel(id) {
 			s.common = append(s.common, id)
 		}
 	}
 	//rule: The largest common variable comes first.
-	//mutate: s.symbols[p].size >= s.symbols[q].size -> s.symbols[p].size <= s.symbols[q].size
-	s.common = listSort(s.common, func(p, q symbolID) bool { return s.symbols[p].size >= s.symbols[q].size })
+	//mutate: s.symbols.list[p].size >= s.symbols.list[q].size -> s.symbols.list[p].size <= s.symbols.list[q].size
+	s.common = listSort(s.common, func(p, q symbolID) bool { return s.symbols.list[p].size >= s.symbols.list[q].size })
 }
 
 // colour shares places among the variables that do not belong to one kernel
@@ -134,7 +140,7 @@ func (s *sharedLayout) colour() {
 	for _, id := range s.common {
 		//rule: A variable that one kernel uses is placed for it alone.
 		//mutate: true len(users) != 1
-		if users := s.users[id]; s.symbols[id].defined() && len(users) != 1 && len(s.colours) <= maxColours {
+		if users := s.users[id]; s.symbols.list[id].defined() && len(users) != 1 && len(s.colours) <= maxColours {
 			s.colours = addColour(s.colours, id, users)
 		}
 	}
@@ -176,17 +182,17 @@ func (s *sharedLayout) placeColours() map[symbolID]uint64 {
 	for _, c := range s.colours {
 		var align, size uint64
 		for _, id := range c.variables {
-			align, size = max(align, s.symbols[id].align), max(size, s.symbols[id].size)
+			align, size = max(align, s.symbols.list[id].align), max(size, s.symbols.list[id].size)
 		}
 		//rule: A place has the largest alignment of its variables.
 		//mutate: alignUp(end, align) -> end + 0*align
 		at := alignUp(end, align)
 		end = at + size
 		for _, id := range c.variables {
-			y := &s.symbols[id]
+			y := &s.symbols.list[id]
 			//rule: Since 13.4 a shared variable that no code refers to has no address.
-			//mutate: true s.counts(id)
-			y.placed, y.address = s.counts(id), at
+			//mutate: true counts(s.rules, s.symbols, id)
+			y.placed, y.address = counts(s.rules, s.symbols, id), at
 			for k := range s.users[id] {
 				ends[k] = max(ends[k], at+y.size)
 			}
@@ -205,8 +211,8 @@ func (s *sharedLayout) layOutKernel(k symbolID, ends map[symbolID]uint64) {
 		out.align = max(out.align, s.commonSection().align)
 	}
 	for _, id := range s.own[k] {
-		y := &s.symbols[id]
-		y.section = s.symbols[k].function.shared
+		y := &s.symbols.list[id]
+		y.section = s.symbols.list[k].function.shared
 		out.align = max(out.align, y.align)
 		y.placed, y.address = true, alignUp(end, y.align)
 		end = y.address + y.size
@@ -231,12 +237,12 @@ func (s *sharedLayout) agreeOnDynamic() {
 		}
 		return k
 	}
-	for _, k := range s.reached.kernels {
+	for _, k := range s.calls.reached.kernels {
 		leader[k] = k
 	}
 	for f := range s.dynamicUsers {
-		for _, k := range s.reached.by[f] {
-			leader[find(k)] = find(s.reached.by[f][0])
+		for _, k := range s.calls.reached.by[f] {
+			leader[find(k)] = find(s.calls.reached.by[f][0])
 		}
 	}
 	for _, group := range s.dynamicGroups() {
@@ -246,10 +252,10 @@ func (s *sharedLayout) agreeOnDynamic() {
 		}
 	}
 	start := map[symbolID]uint64{}
-	for _, k := range s.reached.kernels {
+	for _, k := range s.calls.reached.kernels {
 		start[find(k)] = max(start[find(k)], s.ofKernel(k).dynamic)
 	}
-	for _, k := range s.reached.kernels {
+	for _, k := range s.calls.reached.kernels {
 		//rule: Dynamic memory starts at one place in kernels that reach the same use.
 		s.ofKernel(k).dynamic = start[find(k)]
 	}
@@ -271,8 +277,8 @@ type dynamicGroup struct {
 }
 
 func (s *sharedLayout) dynamicGroups() (groups []dynamicGroup) {
-	for _, id := range s.shared {
-		if y := &s.symbols[id]; s.rules.options.Debug && !y.defined() {
+	for _, id := range s.symbols.shared {
+		if y := &s.symbols.list[id]; s.rules.options.Debug && !y.defined() {
 			groups = append(groups, dynamicGroup{y, slices.Sorted(maps.Keys(s.users[id]))})
 		}
 	}
@@ -282,25 +288,25 @@ func (s *sharedLayout) dynamicGroups() (groups []dynamicGroup) {
 // showShared gives the symbols of shared variables their sections and values,
 // for debuggers. Since 13.4 those of one kernel are local, and those that no code
 // refers to are not there.
-func (l *linker) showShared() error {
-	if !l.rules.options.Debug {
+func showShared(rules *ruleSet, symbols *symbolTable, sections *sectionTable) error {
+	if !rules.options.Debug {
 		return nil
 	}
-	for _, id := range l.shared {
-		y := &l.symbols[id]
+	for _, id := range symbols.shared {
+		y := &symbols.list[id]
 		y.value = y.address
-		y.dead = y.defined() && !l.counts(id)
+		y.dead = y.defined() && !counts(rules, symbols, id)
 		if !y.defined() {
-			y.section = l.byOwner[sectionKey{commonName, noSection}]
+			y.section = sections.byOwner[sectionKey{commonName, noSection}]
 		}
-		out := &l.sections[y.section]
-		if out.owner != noSection && l.rules.merge.LocalKernelShared {
+		out := &sections.list[y.section]
+		if out.owner != noSection && rules.merge.LocalKernelShared {
 			//rule: With -g variables of one kernel are local since 13.4.
 			y.binding = elf64.Local
 		}
-		if out.size > l.rules.reservedShared {
+		if out.size > rules.reservedShared {
 			//rule: With -g addresses from sm_90 on begin after what the system reserves.
-			y.value += l.rules.reservedShared
+			y.value += rules.reservedShared
 		}
 	}
 	return nil
@@ -308,7 +314,7 @@ func (l *linker) showShared() error {
 
 // ofKernel is the section of a kernel's memory.
 func (s *sharedLayout) ofKernel(k symbolID) *section {
-	return &s.sections[s.symbols[k].function.shared]
+	return &s.sections.list[s.symbols.list[k].function.shared]
 }
 
 // finishKernel decides what becomes of the section of a kernel.
@@ -317,7 +323,7 @@ func (s *sharedLayout) finishKernel(k symbolID) {
 	end := out.dynamic
 	out.size = end
 	if s.rules.mercury && end == 0 {
-		s.symbols[out.symbol].dead = true
+		s.symbols.list[out.symbol].dead = true
 	}
 	//rule: Empty shared memory stays if it is aligned for dynamic memory.
 	//mutate: true !(s.anyDynamic && out.align >= dynamicAlign)
@@ -328,7 +334,7 @@ func (s *sharedLayout) finishKernel(k symbolID) {
 		out.size += s.rules.reservedShared
 	}
 	if out.size == 0 {
-		s.symbols[out.symbol].dead = true
+		s.symbols.list[out.symbol].dead = true
 	}
 	//rule: Shared memory has a limit.
 	//mutate: false
@@ -341,17 +347,17 @@ func (s *sharedLayout) finishKernel(k symbolID) {
 func (s *sharedLayout) tooMuch(k symbolID, end, limit uint64) {
 	const kind = "too-much-shared"
 	var notes []string
-	if s.explains(kind) {
+	if s.report.explains(kind) {
 		notes = s.explainMemory(k)
 	}
-	s.fail(kind, &s.symbols[k], fmt.Sprintf("Entry function '%s' uses too much shared data (%#x bytes, %#x max)", s.symbols[k].name, end, limit), notes...)
+	s.report.fail(kind, &s.symbols.list[k], fmt.Sprintf("Entry function '%s' uses too much shared data (%#x bytes, %#x max)", s.symbols.list[k].name, end, limit), notes...)
 }
 
 // counts reports whether a variable is there for others to see. Since 13.4 those
 // don't count that no code refers to, be it live or not: they are of a weak
 // function that was replaced.
-func (l *linker) counts(id symbolID) bool {
-	return !l.rules.merge.EmitsOnlyReferencedShared || l.referred[id]
+func counts(rules *ruleSet, symbols *symbolTable, id symbolID) bool {
+	return !rules.merge.EmitsOnlyReferencedShared || symbols.referred[id]
 }
 
 // sharesMemory reports whether there are variables that kernels may have in
@@ -362,7 +368,7 @@ func (s *sharedLayout) sharesMemory() bool {
 		return slices.ContainsFunc(c.variables, func(id symbolID) bool {
 			//rule: Only those count that code refers to, since 13.4 without what was replaced.
 			//mutate: true
-			return s.referred[id] || s.rules.merge.CountsReplacedReferences && s.symbols[id].referred
+			return s.symbols.referred[id] || s.rules.merge.CountsReplacedReferences && s.symbols.list[id].referred
 		})
 	})
 }
@@ -370,14 +376,14 @@ func (s *sharedLayout) sharesMemory() bool {
 // findOwn finds the variables that are to be placed for one kernel only.
 func (s *sharedLayout) findOwn() {
 	s.own = map[symbolID][]symbolID{}
-	for _, id := range s.shared {
+	for _, id := range s.symbols.shared {
 		if s.ownedByKernel(id) {
-			k := s.sections[s.symbols[id].section].function
+			k := s.sections.list[s.symbols.list[id].section].function
 			s.own[k] = append(s.own[k], id)
 		}
 	}
 	for _, id := range s.common {
-		if users := s.users[id]; len(users) == 1 && s.symbols[id].defined() {
+		if users := s.users[id]; len(users) == 1 && s.symbols.list[id].defined() {
 			for k := range users {
 				s.own[k] = append(s.own[k], id)
 			}
@@ -387,7 +393,7 @@ func (s *sharedLayout) findOwn() {
 		//rule: A kernel's variables are sorted from the newest.
 		slices.Reverse(own)
 		s.own[k] = listSort(own, func(p, q symbolID) bool {
-			a, b := &s.symbols[p], &s.symbols[q]
+			a, b := &s.symbols.list[p], &s.symbols.list[q]
 			//rule: A kernel's variables: the largest alignment, then the smallest size first.
 			//mutate: a.size < b.size -> a.size > b.size
 			return a.align > b.align || a.align == b.align && a.size < b.size
@@ -397,8 +403,8 @@ func (s *sharedLayout) findOwn() {
 
 // commonSection is the one that the variables of device functions came in.
 func (s *sharedLayout) commonSection() *section {
-	if id, ok := s.byOwner[sectionKey{commonName, noSection}]; ok {
-		return &s.sections[id]
+	if id, ok := s.sections.byOwner[sectionKey{commonName, noSection}]; ok {
+		return &s.sections.list[id]
 	}
 	return nil
 }
@@ -431,7 +437,7 @@ func (s *sharedLayout) finishCommon() {
 		out.size += s.rules.reservedShared
 	}
 	//rule: Its symbol goes.
-	s.symbols[out.symbol].dead = !s.rules.options.Debug || out.size == 0
+	s.symbols.list[out.symbol].dead = !s.rules.options.Debug || out.size == 0
 }
 
 // listSort is nvlink's sort of linked lists: elements are dealt to two stacks

@@ -10,29 +10,29 @@ import (
 
 // describe says what -v asks for: the memory of the program, and what each kernel
 // needs, the newest first.
-func (l *linker) describe() error {
-	if !l.rules.options.Verbose {
+func describe(out *output) error {
+	if !out.rules.options.Verbose {
 		return nil
 	}
 	var global uint64
-	for i := range l.sections {
+	for i := range out.sections.list {
 		//rule: -v counts the memory of variables with and without values.
 		//mutate: (s.kind == typeGlobal || s.kind == typeInit) -> s.kind == typeGlobal
-		if s := &l.sections[i]; s.live() && (s.kind == typeGlobal || s.kind == typeInit) {
+		if s := &out.sections.list[i]; s.live() && (s.kind == typeGlobal || s.kind == typeInit) {
 			global += s.size
 		}
 	}
-	l.inform("%d bytes gmem%s", global, l.describeBanks(noSection))
+	out.report.inform("%d bytes gmem%s", global, describeBanks(out.rules, out.sections, noSection))
 	registers := map[symbolID]uint32{}
-	for _, x := range l.sections[l.info].attributes.rows {
+	for _, x := range out.sections.list[out.sections.info].attributes.rows {
 		if x.id == attrRegisters && x.form == formBytes {
 			registers[x.symbols[0]] = x.word
 		}
 	}
 	//rule: -v shows the newest kernel first.
 	//mutate: forward
-	for _, k := range slices.Backward(slices.Sorted(slices.Values(l.reached.kernels))) {
-		if err := l.describeKernel(k, registers[k]); err != nil {
+	for _, k := range slices.Backward(slices.Sorted(slices.Values(out.calls.reached.kernels))) {
+		if err := describeKernel(out, k, registers[k]); err != nil {
 			return err
 		}
 	}
@@ -41,48 +41,47 @@ func (l *linker) describe() error {
 
 // describeFailed is the error of a program that cannot be linked. nvlink describes
 // that, too.
-func (l *linker) describeFailed() error {
-	if l.rules.options.Verbose {
-		for _, pass := range []func() error{l.computeAttributes, l.describe} {
-			if err := pass(); err != nil {
-				return err
-			}
+func describeFailed(out *output) error {
+	if out.rules.options.Verbose {
+		err := inOrder(func() error { return computeAttributes(out) }, func() error { return describe(out) })
+		if err != nil {
+			return err
 		}
 	}
-	return l.messages
+	return out.report.messages
 }
 
-func (l *linker) describeKernel(k symbolID, registers uint32) error {
-	y, barriers, found := &l.symbols[k], uint16(0), false
-	l.sections[y.function.info].attributes.inFileOrder(func(x *attribute) {
+func describeKernel(out *output, k symbolID, registers uint32) error {
+	y, barriers, found := &out.symbols.list[k], uint16(0), false
+	out.sections.list[y.function.info].attributes.inFileOrder(func(x *attribute) {
 		if x.id == attrBarriers {
 			barriers, found = x.value&0xff, true
 		}
 	})
-	if !found && l.rules.merge.CountsBarriers {
+	if !found && out.rules.merge.CountsBarriers {
 		return unsupported("", "what -v says of '%s', a kernel without barriers", y.name)
 	}
-	stack := l.stacks[k].bytes
-	if l.stacks[k].recursive {
+	stack := out.calls.stacks[k].bytes
+	if out.calls.stacks[k].recursive {
 		//rule: -v shows no stack where recursion makes it unknown.
 		stack = 0 // it is not known
 	}
-	shared := l.sections[y.function.shared].size
-	if l.rules.mercury {
-		shared -= min(shared, l.rules.reservedShared)
+	shared := out.sections.list[y.function.shared].size
+	if out.rules.mercury {
+		shared -= min(shared, out.rules.reservedShared)
 	}
-	l.inform("Function properties for '%s':", y.name)
-	l.inform("used %d registers, used %d barriers, %d stack, %d bytes smem%s, 0 bytes lmem", registers, barriers,
-		stack, shared, l.describeBanks(y.section))
+	out.report.inform("Function properties for '%s':", y.name)
+	out.report.inform("used %d registers, used %d barriers, %d stack, %d bytes smem%s, 0 bytes lmem", registers, barriers,
+		stack, shared, describeBanks(out.rules, out.sections, y.section))
 	return nil
 }
 
 // describeBanks lists the banks of constants of a function, or of the program.
 // They are not counted in a program of Mercury code.
-func (l *linker) describeBanks(owner sectionID) string {
+func describeBanks(rules *ruleSet, sections *sectionTable, owner sectionID) string {
 	var sizes [constantBanks]uint64
-	for i := range l.sections {
-		if s := &l.sections[i]; s.live() && isConstant(s.kind) && s.owner == owner && !l.rules.mercury {
+	for i := range sections.list {
+		if s := &sections.list[i]; s.live() && isConstant(s.kind) && s.owner == owner && !rules.mercury {
 			sizes[s.kind-typeConstant0] += s.size
 		}
 	}
@@ -95,6 +94,6 @@ func (l *linker) describeBanks(owner sectionID) string {
 	return b.String()
 }
 
-func (l *linker) inform(format string, args ...any) {
-	l.messages = append(l.messages, &message.Message{Severity: message.Info, ID: "function-properties", Text: fmt.Sprintf(format, args...)})
+func (report *linkReport) inform(format string, args ...any) {
+	report.messages = append(report.messages, &message.Message{Severity: message.Info, ID: "function-properties", Text: fmt.Sprintf(format, args...)})
 }

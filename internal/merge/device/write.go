@@ -16,7 +16,7 @@ const (
 
 // A writer makes the file.
 type writer struct {
-	*linker
+	out      *output
 	body     []*section // what follows the tables, in the order of the file
 	locals   []symbolID
 	globals  []symbolID
@@ -52,8 +52,8 @@ type segment struct {
 	fileSize, memSize uint64
 }
 
-func (l *linker) write() ([]byte, error) {
-	w := &writer{linker: l}
+func write(out *output) ([]byte, error) {
+	w := &writer{out: out}
 	w.fillNotes()
 	prototypes := w.listPrototypes()
 	w.dropEmpty(len(prototypes))
@@ -74,8 +74,8 @@ func (l *linker) write() ([]byte, error) {
 
 // dropEmpty leaves out sections that have nothing to say.
 func (w *writer) dropEmpty(prototypes int) {
-	for i := range w.sections {
-		s := &w.sections[i]
+	for i := range w.out.sections.list {
+		s := &w.out.sections.list[i]
 		if !s.live() {
 			continue
 		}
@@ -93,7 +93,7 @@ func (w *writer) dropEmpty(prototypes int) {
 		//rule: Symbols of empty sections are not written.
 		//mutate: false s.empty() && !filledLater
 		if s.symbol != noSymbol && (s.dropped || s.empty() && !filledLater) {
-			w.symbols[s.symbol].dead = true
+			w.out.symbols.list[s.symbol].dead = true
 		}
 	}
 }
@@ -103,8 +103,8 @@ func (w *writer) dropEmpty(prototypes int) {
 func (s *section) empty() bool { return s.size == 0 && (s.mirror == nil || s.mirror.size == 0) }
 
 func (w *writer) orderSections() {
-	for i := range w.sections {
-		if s := &w.sections[i]; s.live() {
+	for i := range w.out.sections.list {
+		if s := &w.out.sections.list[i]; s.live() {
 			w.body = append(w.body, s)
 		}
 	}
@@ -116,11 +116,11 @@ func (w *writer) orderSections() {
 
 // written reports whether a symbol is in the table.
 func (w *writer) written(y *symbol) bool {
-	return !y.dead && !y.hidden && !(y.defined() && !w.sections[y.section].live())
+	return !y.dead && !y.hidden && !(y.defined() && !w.out.sections.list[y.section].live())
 }
 
 func (w *writer) orderSymbols() {
-	w.tableOrder(func(id symbolID, y *symbol) {
+	w.out.symbols.tableOrder(func(id symbolID, y *symbol) {
 		switch {
 		case !w.written(y):
 		case y.late:
@@ -130,20 +130,20 @@ func (w *writer) orderSymbols() {
 		//rule: Unified tables are named, but not written.
 		//mutate: true !isUnifiedTable(y.name)
 		//rule: With -r shared variables are written.
-		//mutate: false w.rules.options.Relocatable
-		case w.rules.options.Relocatable || !isUnifiedTable(y.name) && (!y.isShared() || w.rules.options.Debug):
+		//mutate: false w.out.rules.options.Relocatable
+		case w.out.rules.options.Relocatable || !isUnifiedTable(y.name) && (!y.isShared() || w.out.rules.options.Debug):
 			w.globals = append(w.globals, id)
 		}
 	})
 	for i, id := range slices.Concat(w.locals, w.globals, w.lates) {
-		w.symbols[id].index = uint32(1 + i)
+		w.out.symbols.list[id].index = uint32(1 + i)
 	}
 }
 
 func (w *writer) nameSections() {
 	w.names = newStringTable()
-	for _, n := range w.shstrtab {
-		if w.remains(n) {
+	for _, n := range w.out.names.sections {
+		if remains(w.out.symbols, w.out.sections, n) {
 			w.names.addWithRoom(n.name, n.room)
 		}
 	}
@@ -154,28 +154,28 @@ func (w *writer) nameSections() {
 func (w *writer) nameSymbols() {
 	w.strings = newStringTable()
 	//rule: Prototypes are the first names.
-	for _, name := range w.prototypes.names {
+	for _, name := range w.out.calls.prototypes.names {
 		w.strings.add(name)
 	}
-	for _, n := range w.strtab {
-		if w.remains(n) {
+	for _, n := range w.out.names.symbols {
+		if remains(w.out.symbols, w.out.sections, n) {
 			w.strings.add(n.name)
 		}
 	}
 	//rule: Names of global symbols come last.
-	//mutate: w.symbols -> slices.Backward(w.symbols)
-	for id := range w.symbols {
-		if y := &w.symbols[id]; y.global && w.written(y) && (w.rules.options.Relocatable || w.rules.options.Debug || !y.isShared()) {
+	//mutate: w.out.symbols.list -> slices.Backward(w.out.symbols.list)
+	for id := range w.out.symbols.list {
+		if y := &w.out.symbols.list[id]; y.global && w.written(y) && (w.out.rules.options.Relocatable || w.out.rules.options.Debug || !y.isShared()) {
 			w.strings.add(y.name)
 		}
 	}
 	for _, id := range w.locals { // the names there of what has two
-		if y := &w.symbols[id]; y.kind == elf64.SectionSymbol {
+		if y := &w.out.symbols.list[id]; y.kind == elf64.SectionSymbol {
 			w.strings.add(y.name)
 		}
 	}
 	for _, id := range w.lates {
-		w.strings.add(w.symbols[id].name)
+		w.strings.add(w.out.symbols.list[id].name)
 	}
 }
 
@@ -186,7 +186,7 @@ func (w *writer) fillNotes() {
 		toolType = 2000
 		archType = 1000
 	)
-	r := &w.rules.options.Record
+	r := &w.out.rules.options.Record
 	var desc, text []byte
 	desc = le.AppendUint32(desc, 2) // version of the record
 	for _, s := range []string{r.Output, r.Name, r.Version, r.Build, r.Options} {
@@ -197,16 +197,16 @@ func (w *writer) fillNotes() {
 	for len(desc)%4 != 0 {
 		desc = append(desc, 0)
 	}
-	tools := &w.sections[w.toolNote]
+	tools := &w.out.sections.list[w.out.sections.toolNote]
 	tools.setData(noteRecord(toolType, desc))
-	for _, record := range w.records {
+	for _, record := range w.out.notes.records {
 		tools.pieces = append(tools.pieces, piece{tools.size, record})
 		tools.size += uint64(len(record))
 	}
 	desc = le.AppendUint16(nil, 2)
-	desc = le.AppendUint16(desc, uint16(w.virtual))
-	desc = le.AppendUint32(desc, uint32(w.rules.options.Release.Number()))
-	w.sections[w.archNote].setData(noteRecord(archType, desc))
+	desc = le.AppendUint16(desc, uint16(w.out.notes.virtual))
+	desc = le.AppendUint32(desc, uint32(w.out.rules.options.Release.Number()))
+	w.out.sections.list[w.out.sections.archNote].setData(noteRecord(archType, desc))
 }
 
 func noteRecord(kind uint32, desc []byte) []byte {
@@ -224,8 +224,8 @@ func (w *writer) fillCallGraph() {
 	row := func(first, second uint32) { b = le.AppendUint32(le.AppendUint32(b, first), second) }
 	group := func(number int32, rows func(y *symbol)) {
 		row(0, uint32(number))
-		for id := range w.symbols {
-			if y := &w.symbols[id]; y.function != nil && !y.dead {
+		for id := range w.out.symbols.list {
+			if y := &w.out.symbols.list[id]; y.function != nil && !y.dead {
 				rows(y)
 			}
 		}
@@ -236,41 +236,41 @@ func (w *writer) fillCallGraph() {
 		for _, callee := range slices.Backward(y.function.calls) {
 			//rule: Calls of removed functions are not in the call graph.
 			//mutate: true
-			if !w.symbols[callee].dead {
-				row(y.index, w.symbols[callee].index)
+			if !w.out.symbols.list[callee].dead {
+				row(y.index, w.out.symbols.list[callee].index)
 			}
 		}
 	})
 	group(groupTaken, func(y *symbol) {
 		for _, p := range y.function.takenAs {
-			row(y.index, w.strings.offset[w.prototypes.names[p]])
+			row(y.index, w.strings.offset[w.out.calls.prototypes.names[p]])
 		}
 	})
 	group(groupIndirect, func(y *symbol) {
 		//rule: Indirect calls: the newest first.
 		//mutate: forward
 		for _, p := range slices.Backward(y.function.indirect) {
-			row(y.index, w.strings.offset[w.prototypes.names[p]])
+			row(y.index, w.strings.offset[w.out.calls.prototypes.names[p]])
 		}
 	})
 	group(groupPotential, func(y *symbol) {
 		//rule: Potential calls are kept.
 		//mutate: slices.Backward(y.function.potential) -> y.function.potential[:0]
 		for _, callee := range slices.Backward(y.function.potential) {
-			if !w.symbols[callee].dead {
-				row(y.index, w.symbols[callee].index)
+			if !w.out.symbols.list[callee].dead {
+				row(y.index, w.out.symbols.list[callee].index)
 			}
 		}
 	})
-	w.sections[w.callGraph].setData(b)
+	w.out.sections.list[w.out.sections.callGraph].setData(b)
 }
 
 // listPrototypes are the functions with a row in .nv.prototype; those whose
 // address is taken have one in the call graph instead.
 func (w *writer) listPrototypes() []symbolID {
 	var list []symbolID
-	for id := range w.symbols {
-		y := &w.symbols[id]
+	for id := range w.out.symbols.list {
+		y := &w.out.symbols.list[id]
 		//rule: Functions whose address is taken have no row of prototypes.
 		//mutate: true len(f.takenAs) == 0
 		if f := y.function; f != nil && !y.dead && f.prototype != noPrototype && len(f.takenAs) == 0 {
@@ -283,11 +283,11 @@ func (w *writer) listPrototypes() []symbolID {
 func (w *writer) fillPrototypes(list []symbolID) {
 	var b []byte
 	for _, id := range list {
-		y := &w.symbols[id]
+		y := &w.out.symbols.list[id]
 		b = le.AppendUint32(b, y.index)
-		b = le.AppendUint32(b, w.strings.offset[w.prototypes.names[y.function.prototype]])
+		b = le.AppendUint32(b, w.strings.offset[w.out.calls.prototypes.names[y.function.prototype]])
 	}
-	w.sections[w.prototypeSection].setData(b)
+	w.out.sections.list[w.out.sections.prototypes].setData(b)
 }
 
 func (w *writer) fillAttributes() {
@@ -296,7 +296,7 @@ func (w *writer) fillAttributes() {
 			continue
 		}
 		var b []byte
-		s.attributes.inFileOrder(func(x *attribute) { b = x.appendTo(b, w.symbols) })
+		s.attributes.inFileOrder(func(x *attribute) { b = x.appendTo(b, w.out.symbols.list) })
 		s.setData(b)
 	}
 }
