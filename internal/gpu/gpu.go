@@ -115,6 +115,9 @@ func (a Arch) specificity() int {
 // IsAccelerated reports whether code for the architecture runs on no other.
 func (a Arch) IsAccelerated() bool { return a.Suffix == AcceleratedSuffix }
 
+// IsFamilySpecific reports whether code for the architecture runs on its family only.
+func (a Arch) IsFamilySpecific() bool { return a.Suffix == FamilySuffix }
+
 // InFamilyOf reports whether nvlink of a release links code for the architecture into
 // code for the target: the target is the architecture itself or a later one of its
 // family. Suffixes are not compared.

@@ -26,7 +26,7 @@ func (l *linker) readInputs() ([]*object.Object, error) {
 		LibraryPath: o.LibraryPaths,
 		LTO:         o.LTO,
 		Machine:     machines[o.CPUArch],
-		Toolkit:     l.release().Number(),
+		Release:     l.release(),
 	}, func(m *message.Message) {
 		severity, _ := policy(o).Apply(m)
 		refused = refused || severity == message.Error && !m.Extra

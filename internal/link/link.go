@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/warpld/warpld/internal/action/local"
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object"
 	"github.com/warpld/warpld/internal/options"
@@ -232,9 +233,7 @@ func policy(o *options.Options) message.Policy {
 }
 
 // release tells the plan whose nvlink we stand in for.
-func (l *linker) release() plan.Release {
-	return plan.Release{Major: l.toolkit.Version.Major, Minor: l.toolkit.Version.Minor}
-}
+func (l *linker) release() gpu.Release { return l.toolkit.Version.Release() }
 
 func (l *linker) hold(m *message.Message) { l.held = append(l.held, m) }
 

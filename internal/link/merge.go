@@ -176,7 +176,7 @@ func mergerView(parts []part) []merge.Part {
 }
 
 func (b *build) target() object.Arch {
-	return object.Arch{Number: b.options.Arch.Number, Suffix: b.options.Arch.Suffix}
+	return b.options.Arch.Arch
 }
 
 // mergeParts are the plan's, with the code that the actions before made.

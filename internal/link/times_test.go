@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object"
 	"github.com/warpld/warpld/internal/options"
@@ -19,7 +20,7 @@ func TestTimes(t *testing.T) {
 		return plan.Piece{Object: &object.Object{Origin: message.Origin{File: file}}}
 	}
 	l := &linker{Caller: Caller{Stdout: &out}, plan: &plan.Plan{Native: []plan.Piece{native("b.o"), native("bad.o"), native("c.o")}}}
-	l.options = &options.Options{TimeFile: "-", Arch: options.Arch{Kind: options.SM, Number: 80}}
+	l.options = &options.Options{TimeFile: "-", Arch: options.Target{Kind: options.SM, Arch: gpu.Arch{Number: 80}}}
 	b := &build{linker: l}
 	b.took(b.timeOfLTO("cicc", "lto.nvvm", "lto.ptx"), time.Millisecond)
 	b.tookAssembly(&assembly{piece: &l.plan.Native[2], place: 2}, 2*time.Millisecond, true)

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/merge/device"
-	"github.com/warpld/warpld/internal/object/arch"
 	"github.com/warpld/warpld/internal/object/fatbin"
 	"github.com/warpld/warpld/internal/object/hostelf"
 	"github.com/warpld/warpld/internal/object/objecttest"
@@ -15,7 +15,7 @@ import (
 // removes no kernels if an input comes without.
 func TestInputs(t *testing.T) {
 	code := objecttest.Cubin(objecttest.CubinFile{Arch: 80})
-	fat := fatbin.Stored(code, arch.Arch{Number: 80})
+	fat := fatbin.Stored(code, gpu.Arch{Number: 80})
 	refs := &hostelf.HostRefs{Kernels: hostelf.Refs{External: []string{"k*"}, Internal: []string{"s*"}}}
 	for _, test := range []struct {
 		name     string

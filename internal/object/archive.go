@@ -26,7 +26,7 @@ func (rd *reader) readArchive(in *input, f *os.File) error {
 		switch {
 		case err != nil && errors.Is(err, ar.ErrFormat):
 			return wrongArchive(in.origin, err)
-		case err != nil && rd.toolkit >= 134:
+		case err != nil && rd.release.Rules().RefusesCutArchives:
 			return cutArchive(in.origin, err)
 		case err != nil:
 			rd.ignore(in, Unknown, "the rest of the archive is damaged: "+err.Error())

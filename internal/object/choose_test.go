@@ -4,12 +4,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/warpld/warpld/internal/object/arch"
+	"github.com/warpld/warpld/internal/gpu"
 )
 
-func archOf(t *testing.T, number string) Arch {
+func archOf(t *testing.T, number string) gpu.Arch {
 	t.Helper()
-	a, ok := arch.Parse("sm_" + number)
+	a, ok := gpu.Parse("sm_" + number)
 	if !ok {
 		t.Fatalf("no architecture: %q", number)
 	}
@@ -28,9 +28,9 @@ func (c *choice) check(t *testing.T, lto bool) {
 	for _, name := range strings.Fields(c.members) {
 		o.Modules = append(o.Modules, Module{Kind: shortKinds[name[0]], Arch: archOf(t, name[1:]), Ident: name})
 	}
-	for toolkit, want := range map[int]string{130: c.by130, 134: c.by134} {
+	for release, want := range map[gpu.Release]string{{Major: 13, Minor: 0}: c.by130, {Major: 13, Minor: 4}: c.by134} {
 		got := ""
-		m, found := o.Choose(Target{Arch: archOf(t, c.target), LTO: lto, Toolkit: toolkit})
+		m, found := o.Choose(Target{Arch: archOf(t, c.target), LTO: lto, Release: release})
 		if found != (m != nil) {
 			t.Errorf("found is %v with %v", found, m)
 		}
@@ -38,7 +38,7 @@ func (c *choice) check(t *testing.T, lto bool) {
 			got = m.Ident
 		}
 		if got != want {
-			t.Errorf("CUDA %d, sm_%s from %s: %q, nvlink takes %q", toolkit, c.target, c.members, got, want)
+			t.Errorf("CUDA %v, sm_%s from %s: %q, nvlink takes %q", release, c.target, c.members, got, want)
 		}
 	}
 }
@@ -230,9 +230,9 @@ func TestAcceptsNative(t *testing.T) {
 		"107a": "100 100f 103 103f 107 107a 107f",
 		"107f": "100 100f 103 103f 107 107f",
 	}
-	for toolkit, table := range map[int]map[string]string{130: of130, 134: of134} {
+	for release, table := range map[gpu.Release]map[string]string{{Major: 13, Minor: 0}: of130, {Major: 13, Minor: 4}: of134} {
 		for target := range table {
-			to := Target{Arch: archOf(t, target), Toolkit: toolkit}
+			to := Target{Arch: archOf(t, target), Release: release}
 			var accepted []string
 			for _, name := range strings.Fields("75 80 86 87 88 89 90 90a 100 100a 100f 103 103a 103f 110 110a 110f 120 120a 120f 121 121a 121f 107 107a 107f") {
 				if _, known := table[name]; known && to.Accepts(ELF, archOf(t, name)) {
@@ -240,7 +240,7 @@ func TestAcceptsNative(t *testing.T) {
 				}
 			}
 			if got := strings.Join(accepted, " "); got != table[target] {
-				t.Errorf("CUDA %d, sm_%s accepts %s; nvlink accepts %s", toolkit, target, got, table[target])
+				t.Errorf("CUDA %v, sm_%s accepts %s; nvlink accepts %s", release, target, got, table[target])
 			}
 		}
 	}
@@ -248,8 +248,8 @@ func TestAcceptsNative(t *testing.T) {
 
 // nvlink does not look at the architecture of LTO-IR that is a file by itself.
 func TestChooseBareLTOIR(t *testing.T) {
-	o := &Object{Kind: LTOIR, Modules: []Module{{Kind: NVVM, Arch: Arch{Number: 90, Suffix: "a"}}}}
-	if _, found := o.Choose(Target{Arch: Arch{Number: 80}, LTO: true}); !found {
+	o := &Object{Kind: LTOIR, Modules: []Module{{Kind: NVVM, Arch: gpu.Arch{Number: 90, Suffix: "a"}}}}
+	if _, found := o.Choose(Target{Arch: gpu.Arch{Number: 80}, LTO: true}); !found {
 		t.Error("not taken")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object/ar"
 	"github.com/warpld/warpld/internal/object/elf64"
@@ -25,7 +26,7 @@ type Inputs struct {
 	LibraryPath []string      // of -L
 	LTO         bool          // LTO-IR by itself may be an input
 	Machine     elf64.Machine // of the host, which libraries must be for; 0: any
-	Toolkit     int           // the version of CUDA whose rules apply: 130 for 13.0
+	Release     gpu.Release   // of CUDA, whose rules apply
 }
 
 // Read reads one file. An archive gives an Object for each member.
@@ -57,7 +58,7 @@ func ReadAll(in Inputs, report func(*message.Message)) ([]*Object, error) {
 	}
 	readers := make([]*reader, len(paths))
 	for i := range readers {
-		readers[i] = &reader{lto: in.LTO, toolkit: in.Toolkit, folder: folder}
+		readers[i] = &reader{lto: in.LTO, release: in.Release, folder: folder}
 	}
 	if err := readFiles(paths, readers); err != nil {
 		return nil, err

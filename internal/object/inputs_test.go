@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object/elf64"
 	"github.com/warpld/warpld/internal/object/objecttest"
@@ -79,7 +80,7 @@ func TestArchives(t *testing.T) {
 			}
 		}
 	}
-	_, err := ReadAll(Inputs{Files: []string{"cut.a"}, Toolkit: 134}, nil)
+	_, err := ReadAll(Inputs{Files: []string{"cut.a"}, Release: gpu.Release{Major: 13, Minor: 4}}, nil)
 	if message.Of(err).Error() != "archive member size exceeds library bounds; elfLink internal error" {
 		t.Errorf("cut.a with 13.4: %v", err)
 	}

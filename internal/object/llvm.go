@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/warpld/warpld/internal/object/arch"
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/object/bitcode"
 	"github.com/warpld/warpld/internal/object/hostelf"
 	"github.com/warpld/warpld/internal/object/offload"
@@ -63,7 +63,7 @@ func readBitcode(in *input) (*Module, error) {
 	m := &Module{Kind: LLVM, Bitcode: f.Modules, Size: in.source.Size, origin: in.origin, source: in.source}
 	for i := range f.Modules {
 		for _, cpu := range f.Modules[i].CPUs {
-			if a, ok := arch.Parse(cpu); ok && (a.Number > m.Arch.Number || a.Number == m.Arch.Number && specific(a) > specific(m.Arch)) {
+			if a, ok := gpu.Parse(cpu); ok && gpu.Compare(a, m.Arch) > 0 {
 				m.Arch = a
 			}
 		}
@@ -129,7 +129,7 @@ func imageModule(in *input, span hostelf.Span, image offload.Image) (*Module, er
 	case offload.PTX:
 		m.Kind = PTX
 	}
-	if a, ok := arch.Parse(image.Arch); ok {
+	if a, ok := gpu.Parse(image.Arch); ok {
 		m.Arch = a
 	}
 	return m, nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/object/fatbin"
 	"github.com/warpld/warpld/internal/object/objecttest"
 )
@@ -38,7 +39,7 @@ func TestClangObject(t *testing.T) {
 			t.Errorf("host references: %+v", o.HostRefs)
 		}
 		for _, number := range []int{75, 80, 90, 100} {
-			m, found := o.Choose(Target{Arch: Arch{Number: number}, LTO: true, Toolkit: 130})
+			m, found := o.Choose(Target{Arch: gpu.Arch{Number: number}, LTO: true, Release: gpu.Release{Major: 13, Minor: 0}})
 			if !found {
 				got = append(got, "nothing")
 				continue
@@ -70,7 +71,7 @@ func TestBitcodeFiles(t *testing.T) {
 		t.Errorf("%v\n%s", err, diff)
 	}
 	objects, err = Read("lib.a", true, nil)
-	if err != nil || len(objects) != 1 || objects[0].Kind != Bitcode || objects[0].Modules[0].Arch != (Arch{Number: 90}) {
+	if err != nil || len(objects) != 1 || objects[0].Kind != Bitcode || objects[0].Modules[0].Arch != (gpu.Arch{Number: 90}) {
 		t.Errorf("from an archive: %+v, %v", objects, err)
 	}
 }

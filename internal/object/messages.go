@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object/offload"
 )
@@ -66,10 +67,10 @@ func wrongFatbin(o message.Origin, cause error) *message.Message {
 	return m
 }
 
-// notPTX is in the words that nvlink of the toolkit has.
-func notPTX(o message.Origin, toolkit int) message.List {
+// notPTX returns the message in the words of the release's nvlink.
+func notPTX(o message.Origin, release gpu.Release) message.List {
 	text := "Binary format for key='0', ident='' is not recognized"
-	if toolkit > 130 {
+	if release.Rules().RefusesUnknownKind {
 		text = "Can't load this binary kind, as it's not recognized"
 	}
 	return message.List{
@@ -122,8 +123,8 @@ func wrongArchive(o message.Origin, cause error) message.List {
 	return internalError(m)
 }
 
-// cutArchive is for an archive that lacks its end. nvlink before 13.4 goes on
-// without the rest.
+// cutArchive is for an archive that lacks its end. nvlink of some
+// releases ignores the rest instead.
 func cutArchive(o message.Origin, cause error) message.List {
 	list := wrongArchive(o, cause)
 	list[0].Text = "archive member size exceeds library bounds"

@@ -3,14 +3,13 @@ package object
 import (
 	"bytes"
 	"slices"
-	"strings"
 
 	"github.com/warpld/warpld/internal/message"
 )
 
 // CodeName returns nvcc's name for the code of a module: "lto_80", "compute_80", "sm_80".
 func (m *Module) CodeName() string {
-	number := strings.TrimPrefix(m.Arch.String(), "sm_")
+	number := m.Arch.Digits()
 	switch m.Kind {
 	case NVVM:
 		return "lto_" + number

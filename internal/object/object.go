@@ -7,8 +7,8 @@
 package object
 
 import (
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/message"
-	"github.com/warpld/warpld/internal/object/arch"
 	"github.com/warpld/warpld/internal/object/bitcode"
 	"github.com/warpld/warpld/internal/object/fatbin"
 	"github.com/warpld/warpld/internal/object/hostelf"
@@ -16,7 +16,7 @@ import (
 
 // Types of the formats that Objects are made of.
 type (
-	Arch       = arch.Arch
+	Arch       = gpu.Arch
 	HostRefs   = hostelf.HostRefs
 	ModuleKind = fatbin.Kind
 )
@@ -85,7 +85,7 @@ type Object struct {
 // A Module is one piece of device code.
 type Module struct {
 	Kind    ModuleKind
-	Arch    Arch
+	Arch    gpu.Arch
 	Options string // what it was compiled with, as the compiler recorded it
 	Ident   string // name of the source, if the compiler recorded it
 	Major   int    // version of the format of the code: PTX 9.0, LTO-IR 1.65

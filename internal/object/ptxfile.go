@@ -4,7 +4,7 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/warpld/warpld/internal/object/arch"
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/pattern"
 )
 
@@ -28,13 +28,13 @@ func (rd *reader) ptx(in *input) error {
 	}
 	version := ptxHead().FindSubmatch(head)
 	if version == nil {
-		return notPTX(in.origin, rd.toolkit)
+		return notPTX(in.origin, rd.release)
 	}
 	m := Module{Kind: PTX, Size: in.source.Size, origin: in.origin, source: in.source}
 	m.Major, _ = strconv.Atoi(string(version[1]))
 	m.Minor, _ = strconv.Atoi(string(version[2]))
 	if target := ptxTarget().FindSubmatch(head[len(version[0]):]); target != nil {
-		m.Arch, _ = arch.Parse(string(target[1]))
+		m.Arch, _ = gpu.Parse(string(target[1]))
 	}
 	o := rd.add(in, PTXFile)
 	o.RegisterID = rd.registerID(in.origin)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object/ar"
 	"github.com/warpld/warpld/internal/object/bitcode"
@@ -48,7 +49,7 @@ func (in *input) readHead() error {
 // A reader collects what one file gives.
 type reader struct {
 	lto      bool
-	toolkit  int    // 130 for 13.0
+	release  gpu.Release
 	folder   string // the working folder
 	objects  []*Object
 	messages []*message.Message

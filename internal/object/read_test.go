@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object/objecttest"
 )
@@ -150,7 +151,7 @@ func TestPTXFile(t *testing.T) {
 		t.Errorf("it is %s %d.%d, registered as %s", m, m.Major, m.Minor, o.RegisterID)
 	}
 	// nvlink leaves it to ptxas to refuse a target that is too low.
-	if m, found := o.Choose(Target{Arch: Arch{Number: 70}, LTO: true}); !found || m != &o.Modules[0] {
+	if m, found := o.Choose(Target{Arch: gpu.Arch{Number: 70}, LTO: true}); !found || m != &o.Modules[0] {
 		t.Error("it does not fit")
 	}
 }
@@ -348,7 +349,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		for _, o := range objects {
-			o.Choose(Target{Arch: Arch{Number: 90}, LTO: true})
+			o.Choose(Target{Arch: gpu.Arch{Number: 90}, LTO: true})
 			for i := range o.Modules {
 				if m := &o.Modules[i]; m.Size < 1<<20 {
 					m.Data()

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/warpld/warpld/internal/gpu"
 )
 
 // An ArchKind is the word before the number of an architecture.
@@ -15,41 +17,40 @@ const (
 	LTO     ArchKind = "lto"     // virtual: LTO-IR
 )
 
-// An Arch is a value of -arch. The zero Arch is none.
-type Arch struct {
-	Kind   ArchKind
-	Number int
-	Suffix string // "", "a" or "f"
+// A Target is a value of -arch. The zero Target is none. Its JSON form is part of cache
+// keys.
+type Target struct {
+	Kind ArchKind
+	gpu.Arch
 }
 
-// String gives the name as it is written on the command line.
-func (a Arch) String() string {
-	if a == (Arch{}) {
+// String returns the name as it is written on the command line.
+func (t Target) String() string {
+	if t == (Target{}) {
 		return ""
 	}
-	return string(a.Kind) + "_" + strconv.Itoa(a.Number) + a.Suffix
+	return t.As(t.Kind)
 }
 
-// knownArchs are the targets of nvlink 13.0, and the 107 family of 13.4.
-var knownArchs = []string{"75", "80", "86", "87", "88", "89", "90", "90a", "100", "100a", "100f", "103", "103a", "103f",
-	"107", "107a", "107f", "110", "110a", "110f", "120", "120a", "120f", "121", "121a", "121f"}
+// As returns the name of the architecture with another word before the number.
+func (t Target) As(kind ArchKind) string { return string(kind) + "_" + t.Digits() }
 
-// archNames are the allowed values of -arch, sorted as nvlink lists them.
-func archNames() []string {
+// targetNames returns the allowed values of -arch, sorted as nvlink lists them.
+func targetNames() []string {
 	var names []string
 	for _, kind := range []ArchKind{SM, Compute, LTO} {
-		for _, n := range knownArchs {
-			names = append(names, string(kind)+"_"+n)
+		for _, a := range gpu.Known() {
+			names = append(names, Target{kind, a}.String())
 		}
 	}
 	slices.Sort(names)
 	return names
 }
 
-// archNamed takes one of archNames apart.
-func archNamed(name string) Arch {
+// targetNamed parses one of targetNames.
+func targetNamed(name string) Target {
 	kind, rest, _ := strings.Cut(name, "_")
-	digits := strings.TrimRight(rest, "af")
+	digits := strings.TrimRight(rest, gpu.AcceleratedSuffix+gpu.FamilySuffix)
 	number, _ := strconv.Atoi(digits)
-	return Arch{Kind: ArchKind(kind), Number: number, Suffix: rest[len(digits):]}
+	return Target{ArchKind(kind), gpu.Arch{Number: number, Suffix: rest[len(digits):]}}
 }

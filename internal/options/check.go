@@ -2,14 +2,12 @@ package options
 
 import (
 	"fmt"
+	"strconv"
 
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/pattern"
 )
-
-// toolkitMajor is the major version of the toolkits whose nvlink the table
-// describes.
-const toolkitMajor = "13"
 
 // Check makes the checks that nvlink makes on options alone, in nvlink's
 // order, except that -nvvmpath may be missing: warpld finds libnvvm itself.
@@ -34,7 +32,7 @@ func (o *Options) Check(report func(*message.Message)) error {
 	}
 	if o.Arch.Kind == LTO {
 		m := fatal("virtual-arch", "Link target of '%s' is virtual target that is not JIT-able; use 'sm_' target instead", o.Arch)
-		m.Hint = fmt.Sprintf("write -arch=%s", Arch{SM, o.Arch.Number, o.Arch.Suffix})
+		m.Hint = fmt.Sprintf("write -arch=%s", o.Arch.As(SM))
 		return m
 	}
 	if err := o.checkLTO(report); err != nil {
@@ -48,7 +46,7 @@ func (o *Options) Check(report func(*message.Message)) error {
 func (o *Options) checkFiles() error {
 	needsOutput := o.Arch.Kind == SM || o.Arch.Kind == Compute && o.LTO
 	switch {
-	case o.Arch == Arch{}:
+	case o.Arch == Target{}:
 		m := fatal("no-arch", "Unknown arch name '(null)'")
 		m.Hint = "name the target, such as -arch=sm_90"
 		return m
@@ -102,7 +100,7 @@ func (o *Options) checkAPIVersion() error {
 	if version == nil {
 		return fatal("option-value", "--cuda-api-version value cannot be parsed")
 	}
-	if version[1] != toolkitMajor {
+	if version[1] != strconv.Itoa(gpu.ToolkitMajor) {
 		return fatal("option-value", "--cuda-api-version major number must be == toolkit version")
 	}
 	return nil

@@ -32,7 +32,7 @@ type Options struct {
 	OptionsFiles         []string // already read, their contents are in the other fields
 
 	// The target.
-	Arch    Arch
+	Arch    Target
 	CPUArch string
 	Machine int
 

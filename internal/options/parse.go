@@ -318,11 +318,11 @@ func (r *row) store(o *Options, value string) (string, error) {
 	case *string:
 		*field = value
 		return value, r.check(value, value)
-	case *Arch:
+	case *Target:
 		if err := r.check(value, value); err != nil {
 			return "", err
 		}
-		*field = archNamed(value)
+		*field = targetNamed(value)
 		return value, nil
 	}
 	n, err := number(value)

@@ -1,6 +1,7 @@
 package options
 
 import (
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/message"
 )
 
@@ -52,7 +54,7 @@ func TestParseValues(t *testing.T) {
 		{"-o x a.o - -g b.o", func(o *Options) { o.Output, o.Debug, o.Inputs = "x", true, []string{"a.o", "-", "b.o"} }},
 		{"-nvvmpath=a=b,c", func(o *Options) { o.NVVMPath = "a=b,c" }},
 		{"-nvvmpath --foo=3", func(o *Options) { o.NVVMPath = "--foo=3" }},
-		{"-arch=sm_90a --dlto", func(o *Options) { o.Arch, o.LTO = Arch{SM, 90, "a"}, true }},
+		{"-arch=sm_90a --dlto", func(o *Options) { o.Arch, o.LTO = Target{SM, gpu.Arch{Number: 90, Suffix: "a"}}, true }},
 		{"--link-time-opt -r -emit-ptx", func(o *Options) { o.LTO, o.Relocatable, o.EmitPTX = true, true, true }},
 		{"-m64 -m 0x40 --machine=64", func(o *Options) {}},
 		{"-maxrregcount=0x20", func(o *Options) { o.MaxRegCount = ptr(32) }},
@@ -315,12 +317,12 @@ func TestEachOptionHasItsOwnField(t *testing.T) {
 }
 
 func TestArchNames(t *testing.T) {
-	for _, name := range archNames() {
-		if got := archNamed(name).String(); got != name {
+	for _, name := range targetNames() {
+		if got := targetNamed(name).String(); got != name {
 			t.Errorf("%s becomes %s", name, got)
 		}
 	}
-	if got := archNamed("lto_120f"); got != (Arch{LTO, 120, "f"}) {
+	if got := targetNamed("lto_120f"); got != (Target{LTO, gpu.Arch{Number: 120, Suffix: "f"}}) {
 		t.Errorf("lto_120f is %+v", got)
 	}
 }
@@ -354,4 +356,12 @@ func FuzzParse(f *testing.F) {
 		o.Check(report)
 		o.CheckCompile(report)
 	})
+}
+
+// TestTargetInKeys: the JSON form of a target is part of the keys of the cache.
+func TestTargetInKeys(t *testing.T) {
+	text, err := json.Marshal(targetNamed("sm_100f"))
+	if want := `{"Kind":"sm","Number":100,"Suffix":"f"}`; err != nil || string(text) != want {
+		t.Errorf("%s, %v; want %s", text, err, want)
+	}
 }

@@ -65,7 +65,7 @@ func (r *row) text(o *Options) string {
 		return strconv.Itoa(**field)
 	case *[]string:
 		return strings.Join(*field, ",")
-	case *Arch:
+	case *Target:
 		return field.String()
 	}
 	return ""

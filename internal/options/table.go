@@ -12,7 +12,7 @@ type row struct {
 	//	*int, **int     a 32-bit number, or one of allowed
 	//	*time.Duration  a number of seconds
 	//	*[]string       a list with commas; every use of the option adds to it
-	//	*Arch           one of allowed
+	//	*Target         one of allowed
 	field   func(*Options) any
 	value   string   // what help calls the value
 	allowed []string // nil: any value
@@ -55,7 +55,7 @@ var table = []row{
 		help: "Options for libnvvm, when it compiles LTO-IR."},
 	{long: "Xptxas", short: "Xptxas", field: func(o *Options) any { return &o.xptxas }, value: "options",
 		help: "Options for ptxas, when it assembles what was compiled from LTO-IR."},
-	{long: "arch", short: "arch", field: func(o *Options) any { return &o.Arch }, value: "gpu architecture name", allowed: archNames(),
+	{long: "arch", short: "arch", field: func(o *Options) any { return &o.Arch }, value: "gpu architecture name", allowed: targetNames(),
 		help: "The architecture to link for, by its 'sm_' name. The 107 family is known since 13.4."},
 	{long: "cpu-arch", short: "cpu-arch", field: func(o *Options) any { return &o.CPUArch }, value: "cpu architecture name",
 		allowed: []string{"AARCH64", "ARMv7", "PPC64LE", "RISCV64", "X86", "X86_64", "unknown"}, initial: "unknown",

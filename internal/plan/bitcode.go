@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object"
-	"github.com/warpld/warpld/internal/object/arch"
 	"github.com/warpld/warpld/internal/object/bitcode"
 	"github.com/warpld/warpld/internal/options"
 )
@@ -113,7 +113,7 @@ func (p *Plan) checkBitcode(in Input) error {
 				return err
 			}
 			for _, cpu := range m.CPUs {
-				if a, ok := arch.Parse(cpu); !ok || !target.Accepts(object.LLVM, a) {
+				if a, ok := gpu.Parse(cpu); !ok || !target.Accepts(object.LLVM, a) {
 					return wrongCPU(o, piece, cpu)
 				}
 			}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object"
 	"github.com/warpld/warpld/internal/object/bitcode"
@@ -11,7 +12,7 @@ import (
 
 // llvm is bitcode for an architecture, as clang makes it.
 func llvm(number int, change func(*bitcode.Module)) object.Module {
-	arch := object.Arch{Number: number}
+	arch := gpu.Arch{Number: number}
 	m := bitcode.Module{Producer: "LLVM22.1.8", Triple: "nvptx64-nvidia-cuda", CPUs: []string{arch.String()}, Features: []string{"+ptx85"}}
 	if change != nil {
 		change(&m)
@@ -69,7 +70,7 @@ func TestBitcode(t *testing.T) {
 		{"ThinLTO's bitcode", "-dlto", objects(bare("a.bc", llvm(80, func(m *bitcode.Module) { m.Thin = true }))), Whole,
 			LLVM{CPU: "sm_80", Features: "+ptx85", Level: 3, Closed: true}},
 	} {
-		p, err := Make(Input{Options: parse(t, test.line), Objects: test.objects, Release: Release{13, 0}, LLVM: 22})
+		p, err := Make(Input{Options: parse(t, test.line), Objects: test.objects, Release: cuda130, LLVM: 22})
 		if err != nil || p.Mode != test.mode {
 			t.Errorf("%s: mode %s, %v", test.name, p.Mode, err)
 		}
@@ -92,7 +93,7 @@ func TestKeepBitcode(t *testing.T) {
 	} {
 		o := parse(t, test.line)
 		o.Output = "x.bc"
-		p, err := Make(Input{Options: o, Objects: test.objects, Release: Release{13, 0}, LLVM: 22})
+		p, err := Make(Input{Options: o, Objects: test.objects, Release: cuda130, LLVM: 22})
 		if got := render(p, err); p.KeepBitcode != test.keeps || got != test.want {
 			t.Errorf("%s: %v, %q", test.line, p.KeepBitcode, got)
 		}
@@ -118,7 +119,7 @@ func TestBitcodeRefused(t *testing.T) {
 		{"-dlto -Xnvvm=-odd", objects(a), "warning: -Xnvvm '-odd' has no meaning for LLVM bitcode"},
 		{"-dlto", objects(host("b.o", refs("k", "", "", ""), llvm(80, nil)), a), "warning: kernels of 'a.bc' are removed unless host code of other objects names them"},
 	} {
-		p, err := Make(Input{Options: parse(t, test.line), Objects: test.objects, Release: Release{13, 0}, LLVM: 22})
+		p, err := Make(Input{Options: parse(t, test.line), Objects: test.objects, Release: cuda130, LLVM: 22})
 		if got := render(p, err); got != test.want {
 			t.Errorf("%s: %q, want %q", test.line, got, test.want)
 		}
@@ -128,7 +129,7 @@ func TestBitcodeRefused(t *testing.T) {
 // The part that LLVM makes stands where the last object with bitcode stood.
 func TestBitcodeMergeOrder(t *testing.T) {
 	first, second := host("1.o", refs("k1", "", "", ""), llvm(80, nil)), host("2.o", refs("k2", "", "", ""), llvm(80, nil))
-	p, err := Make(Input{Options: parse(t, "-dlto"), Objects: objects(first, bs, second, aObj), Release: Release{13, 0}, LLVM: 22})
+	p, err := Make(Input{Options: parse(t, "-dlto"), Objects: objects(first, bs, second, aObj), Release: cuda130, LLVM: 22})
 	if err != nil {
 		t.Fatal(err)
 	}

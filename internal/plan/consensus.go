@@ -117,7 +117,7 @@ func (p *Plan) agree(in Input) (Agreed, error) {
 			t.opinion(&a).add(Vote{piece.Object.Origin, value, given})
 		}
 	}
-	if split := &a.SplitCompile; split.known() && o.Given("split-compile") && in.Release.Number() >= 134 {
+	if split := &a.SplitCompile; split.known() && o.Given("split-compile") && in.Release.Rules().SplitOptionVotes {
 		split.add(Vote{message.Origin{File: "the command line"}, o.SplitCompile, true}) // before, the objects went over it
 	}
 	for _, t := range all {

@@ -80,8 +80,7 @@ func (p *Plan) choose(in Input) (*choice, error) {
 
 // target is what the link makes code for.
 func (in *Input) target() object.Target {
-	a := in.Options.Arch
-	return object.Target{Arch: object.Arch{Number: a.Number, Suffix: a.Suffix}, LTO: in.Options.LTO, Toolkit: in.Release.Number()}
+	return object.Target{Arch: in.Options.Arch.Arch, LTO: in.Options.LTO, Release: in.Release}
 }
 
 // take puts an object among those that it belongs to.
@@ -186,9 +185,9 @@ func (p *Plan) native(o *options.Options, c *choice, piece Piece) {
 const noHostCode = "no-host-code"
 
 // warnOfMissingHostCode is for bare device code in a program that registers its
-// objects; nvlink speaks of it since 13.4.
+// objects.
 func (p *Plan) warnOfMissingHostCode(in Input, obj *object.Object) {
-	if in.Options.RegisterLinkBinaries == "" || in.Release.Number() < 134 || !isBare(obj) {
+	if in.Options.RegisterLinkBinaries == "" || !in.Release.Rules().ReportsMissingHostCode || !isBare(obj) {
 		return
 	}
 	p.Messages = append(p.Messages, &message.Message{Severity: message.Info, ID: noHostCode, Origin: obj.Origin,
@@ -209,13 +208,13 @@ func (p *Plan) wrongArch(in Input, c *choice, obj *object.Object) error {
 	m := &message.Message{Severity: message.Fatal, ID: "arch-mismatch", Origin: obj.Origin,
 		Text:  fmt.Sprintf("Input file '%s' arch does not match target '%s'", obj.Origin, o.Arch),
 		Notes: []string{fmt.Sprintf("it is %s", has)}, Hint: "compile it for the target"}
-	if o.Arch.Number < 100 || has.Arch.Number >= 100 {
+	if !o.Arch.Generation().Mercury || has.Arch.Generation().Mercury {
 		return m
 	}
 	p.warn(o, c, &message.Message{Severity: message.Warning, ID: "output-limited", Origin: obj.Origin,
 		Text: fmt.Sprintf("Output is limited to run on SM Arch '%d' only due to limitations in input file %s", o.Arch.Number, obj.Origin)})
 	merged := slices.ContainsFunc(p.Native, func(piece Piece) bool { return !IsDeviceRuntime(piece.Object) })
-	if merged && has.Arch.Number < 90 && in.Release.Number() >= 134 {
+	if merged && !has.Arch.Generation().Compat && in.Release.Rules().ReadsCompatFirst {
 		m.Text = "cannot read nvcompat"
 		m.Notes = []string{fmt.Sprintf("'%s' is %s, which does not match the target '%s'", obj.Origin, has, o.Arch)}
 	}

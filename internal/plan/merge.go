@@ -121,7 +121,7 @@ func join(a, b *object.HostRefs) *object.HostRefs {
 
 // mergeArguments are the options of the link that matter to the merger.
 func mergeArguments(o *options.Options, assembled bool) []string {
-	args := []string{"-arch=" + options.Arch{Kind: options.SM, Number: o.Arch.Number, Suffix: o.Arch.Suffix}.String(), "-m64"}
+	args := []string{"-arch=" + o.Arch.As(options.SM), "-m64"}
 	for _, flag := range []struct {
 		given bool
 		name  string

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object"
 	"github.com/warpld/warpld/internal/options"
@@ -17,21 +18,10 @@ import (
 type Input struct {
 	Options *options.Options
 	Objects []*object.Object // in link order
-	Release Release
+	Release gpu.Release
 	// LLVM is the version of the libLLVM at hand, for links with bitcode.
 	LLVM int
 }
-
-// A Release is the version of the toolkit whose nvlink we stand in for; releases
-// differ in what they pass on.
-type Release struct{ Major, Minor int }
-
-// Number is the form in which cubins record a release: 130 for 13.0.
-func (r Release) Number() int { return r.Major*10 + r.Minor }
-
-// keepsArchSuffix says whether nvlink of this release tells libnvvm and ptxas of
-// the letter in sm_100a and sm_100f. 13.0 tells only ptxas, and only of the 'a'.
-func (r Release) keepsArchSuffix() bool { return r != Release{13, 0} }
 
 // A Mode is how device code becomes one cubin.
 type Mode string

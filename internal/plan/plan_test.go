@@ -6,10 +6,17 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object"
 	"github.com/warpld/warpld/internal/object/hostelf"
 	"github.com/warpld/warpld/internal/options"
+)
+
+// The releases that tests plan for.
+var (
+	cuda130 = gpu.Release{Major: 13, Minor: 0}
+	cuda134 = gpu.Release{Major: 13, Minor: 4}
 )
 
 // Objects of the tests, as small as the rules allow.
@@ -29,11 +36,11 @@ func host(name string, r *object.HostRefs, modules ...object.Module) *object.Obj
 }
 
 func ir(number int, embedded string) object.Module {
-	return object.Module{Kind: object.NVVM, Arch: object.Arch{Number: number}, Options: embedded}
+	return object.Module{Kind: object.NVVM, Arch: gpu.Arch{Number: number}, Options: embedded}
 }
 
 func elf(number int) object.Module {
-	return object.Module{Kind: object.ELF, Arch: object.Arch{Number: number}}
+	return object.Module{Kind: object.ELF, Arch: gpu.Arch{Number: number}}
 }
 
 const mathOptions = "-ftz=0 -prec_div=1 -prec_sqrt=1 -fmad=1 "
@@ -147,7 +154,7 @@ func TestCompileOptions(t *testing.T) {
 			"-has-global-host-info -opt=2 -ftz=1 -prec-div=0 -prec-sqrt=0 -fma=1 -host-ref-ek=k*"},
 	}
 	for _, test := range tests {
-		p, err := Make(Input{Options: parse(t, test.line), Objects: test.objects, Release: Release{13, 0}})
+		p, err := Make(Input{Options: parse(t, test.line), Objects: test.objects, Release: cuda130})
 		want := strings.TrimSpace("-arch=compute_80 -link-lto " + test.want)
 		if diff := cmp.Diff(want, strings.Join(p.Compile, " ")); err != nil || diff != "" {
 			t.Errorf("%s %s: error %v\n%s", test.line, names(test.objects), err, diff)
@@ -166,15 +173,15 @@ func names(list []*object.Object) string {
 func TestArchitectures(t *testing.T) {
 	tests := []struct {
 		arch           string
-		release        Release
+		release        gpu.Release
 		compile, ptxas string
 	}{
-		{"sm_90", Release{13, 0}, "-arch=compute_90", "sm_90"},
-		{"sm_90a", Release{13, 0}, "-arch=compute_90", "sm_90a"},
-		{"sm_100f", Release{13, 0}, "-arch=compute_100", "sm_100"},
-		{"sm_90a", Release{13, 4}, "-arch=compute_90a", "sm_90a"},
-		{"sm_100f", Release{13, 4}, "-arch=compute_100f", "sm_100f"},
-		{"compute_80", Release{13, 0}, "-arch=compute_80", "sm_80"},
+		{"sm_90", cuda130, "-arch=compute_90", "sm_90"},
+		{"sm_90a", cuda130, "-arch=compute_90", "sm_90a"},
+		{"sm_100f", cuda130, "-arch=compute_100", "sm_100"},
+		{"sm_90a", cuda134, "-arch=compute_90a", "sm_90a"},
+		{"sm_100f", cuda134, "-arch=compute_100f", "sm_100f"},
+		{"compute_80", cuda130, "-arch=compute_80", "sm_80"},
 	}
 	for _, test := range tests {
 		p, err := Make(Input{Options: parse(t, "-dlto -arch="+test.arch), Objects: objects(aFat), Release: test.release})
@@ -198,12 +205,12 @@ func TestAssembleArguments(t *testing.T) {
 		{"-cuda-api-version=13.0", "-arch sm_80 -m 64 -cuda-api-version 13.0"},
 	}
 	for _, test := range tests {
-		p, err := Make(Input{Options: parse(t, "-dlto "+test.line), Objects: objects(aFat, bFat), Release: Release{13, 0}})
+		p, err := Make(Input{Options: parse(t, "-dlto "+test.line), Objects: objects(aFat, bFat), Release: cuda130})
 		if got := strings.Join(p.Assemble, " "); err != nil || got != test.want {
 			t.Errorf("%s: %v, %q, want %q", test.line, err, got, test.want)
 		}
 	}
-	p, err := Make(Input{Options: parse(t, "-dlto"), Objects: objects(with("x.o", "-maxreg 32 -split-compile 2 ")), Release: Release{13, 0}})
+	p, err := Make(Input{Options: parse(t, "-dlto"), Objects: objects(with("x.o", "-maxreg 32 -split-compile 2 ")), Release: cuda130})
 	if got, want := strings.Join(p.Assemble, " "), "-arch sm_80 -m 64 -maxrregcount 32 -split-compile 2"; err != nil || got != want {
 		t.Errorf("options of the objects: %v, %q, want %q", err, got, want)
 	}
@@ -247,16 +254,16 @@ func TestConsensus(t *testing.T) {
 		for i, e := range test.embedded {
 			list = append(list, with(fmt.Sprintf("%d.o", i), e))
 		}
-		p, err := Make(Input{Options: parse(t, "-dlto "+test.line), Objects: list, Release: Release{13, 0}})
+		p, err := Make(Input{Options: parse(t, "-dlto "+test.line), Objects: list, Release: cuda130})
 		if diff := cmp.Diff(test.want, render(p, err)); diff != "" {
 			t.Errorf("%s %q:\n%s", test.line, test.embedded, diff)
 		}
 	}
-	p, err := Make(Input{Options: parse(t, "-dlto -split-compile=4"), Objects: objects(with("x.o", "-split-compile 2 ")), Release: Release{13, 4}})
+	p, err := Make(Input{Options: parse(t, "-dlto -split-compile=4"), Objects: objects(with("x.o", "-split-compile 2 ")), Release: cuda134})
 	if diff := cmp.Diff(fatal("-split-compile"), render(p, err)); diff != "" {
 		t.Errorf("13.4 counts the command line among the objects:\n%s", diff)
 	}
-	_, err = Make(Input{Options: parse(t, "-dlto"), Objects: objects(with("fast.o", "-ftz=1 "), with("slow.o", "-ftz=0 ")), Release: Release{13, 0}})
+	_, err = Make(Input{Options: parse(t, "-dlto"), Objects: objects(with("fast.o", "-ftz=1 "), with("slow.o", "-ftz=0 ")), Release: cuda130})
 	if diff := cmp.Diff([]string{"with -ftz=1: fast.o", "with -ftz=0: slow.o"}, message.Of(err)[0].Notes); diff != "" {
 		t.Errorf("the objects that disagree:\n%s", diff)
 	}
@@ -302,7 +309,7 @@ func TestModes(t *testing.T) {
 		{"-dlto -ignore-host-info", objects(aFat, bObj), Whole, ""},
 	}
 	for _, test := range tests {
-		p, err := Make(Input{Options: parse(t, test.line), Objects: test.objects, Release: Release{13, 0}})
+		p, err := Make(Input{Options: parse(t, test.line), Objects: test.objects, Release: cuda130})
 		if diff := cmp.Diff(test.messages, render(p, err)); diff != "" || p.Mode != test.mode {
 			t.Errorf("%s %s: mode %s, want %s\n%s", test.line, names(test.objects), p.Mode, test.mode, diff)
 		}
@@ -316,7 +323,7 @@ func TestEngineChoice(t *testing.T) {
 	closed := ir(80, "")
 	closed.Obfuscated = true
 	list := objects(aObj, host("c.o", refs("k*", "", "", ""), closed))
-	p, err := Make(Input{Options: parse(t, "-dlto -maxrregcount=32"), Objects: list, Release: Release{13, 0}})
+	p, err := Make(Input{Options: parse(t, "-dlto -maxrregcount=32"), Objects: list, Release: cuda130})
 	if err != nil || p.Engine != JITLink || !strings.Contains(p.EngineReason, "c.o") {
 		t.Errorf("compressed IR: %v, %s because %s", err, p.Engine, p.EngineReason)
 	}
@@ -324,11 +331,11 @@ func TestEngineChoice(t *testing.T) {
 	if got := strings.Join(p.EngineOptions(), " "); got != want {
 		t.Errorf("nvJitLink's options:\n%s\n%s", got, want)
 	}
-	p, err = Make(Input{Options: parse(t, "-dlto"), Objects: objects(aObj), Release: Release{13, 0}})
+	p, err = Make(Input{Options: parse(t, "-dlto"), Objects: objects(aObj), Release: cuda130})
 	if err != nil || p.Engine != NVVM || cmp.Diff(p.Compile, p.EngineOptions()) != "" {
 		t.Errorf("readable IR: %v, %s because %s", err, p.Engine, p.EngineReason)
 	}
-	p, err = Make(Input{Options: parse(t, "-dlto --warpld-engine=jitlink"), Objects: objects(aObj), Release: Release{13, 0}})
+	p, err = Make(Input{Options: parse(t, "-dlto --warpld-engine=jitlink"), Objects: objects(aObj), Release: cuda130})
 	if err != nil || p.Engine != JITLink {
 		t.Errorf("--warpld-engine: %v, %s", err, p.Engine)
 	}
@@ -357,7 +364,7 @@ func TestRegistration(t *testing.T) {
 		{"", objects(bs, devrt), false, "_bs _devrt", "_bs _devrt"},
 	}
 	for _, test := range tests {
-		p, err := Make(Input{Options: parse(t, test.line), Objects: test.objects, Release: Release{13, 0}})
+		p, err := Make(Input{Options: parse(t, test.line), Objects: test.objects, Release: cuda130})
 		if got := strings.Join(p.RegisterIDs(test.whole, strings.Fields(test.merged)), " "); err != nil || got != test.want {
 			t.Errorf("%s %s: %v, %q, want %q", test.line, names(test.objects), err, got, test.want)
 		}
@@ -384,7 +391,7 @@ func TestMergeOrder(t *testing.T) {
 		{objects(devrt, aObj), "lto.cubin"},
 	}
 	for _, test := range tests {
-		p, err := Make(Input{Options: parse(t, "-dlto"), Objects: test.objects, Release: Release{13, 0}})
+		p, err := Make(Input{Options: parse(t, "-dlto"), Objects: test.objects, Release: cuda130})
 		var got []string
 		for _, part := range p.Merge {
 			got = append(got, part.Origin().String())
@@ -409,7 +416,7 @@ func TestReferencesInMerge(t *testing.T) {
 		{"-dlto", objects(old, aObj, other), "[launched* _Z6kern_a*] [own*]"},
 		{"-dlto", objects(aObj, other, old), "[own*] [_Z6kern_a* launched*]"},
 	} {
-		p, err := Make(Input{Options: parse(t, test.line), Objects: test.objects, Release: Release{13, 0}})
+		p, err := Make(Input{Options: parse(t, test.line), Objects: test.objects, Release: cuda130})
 		var got []string
 		for _, part := range p.Merge {
 			got = append(got, fmt.Sprint(part.Refs.Kernels.External))
@@ -422,9 +429,9 @@ func TestReferencesInMerge(t *testing.T) {
 
 func TestMissingHostCode(t *testing.T) {
 	const info = "info: Input 'a.fatbin' has no host code, which could cause later host link error if there is a reference to it"
-	for line, want := range map[string]map[Release]string{
-		"-dlto --register-link-binaries=r.c": {{13, 0}: "", {13, 4}: info},
-		"-dlto":                              {{13, 0}: "", {13, 4}: ""},
+	for line, want := range map[string]map[gpu.Release]string{
+		"-dlto --register-link-binaries=r.c": {cuda130: "", cuda134: info},
+		"-dlto":                              {cuda130: "", cuda134: ""},
 	} {
 		for release, text := range want {
 			p, err := Make(Input{Options: parse(t, line), Objects: objects(aFat), Release: release})
@@ -443,7 +450,7 @@ func TestWarningsAsErrors(t *testing.T) {
 	fresh := host("new.o", refs("", "", "", ""), elf(100))
 	member := host("new.o", refs("", "", "", ""), elf(100))
 	member.Origin = message.Origin{File: "lib.a", Member: "new.o"}
-	text := host("ptx.o", refs("", "", "", ""), object.Module{Kind: object.PTX, Arch: object.Arch{Number: 75}})
+	text := host("ptx.o", refs("", "", "", ""), object.Module{Kind: object.PTX, Arch: gpu.Arch{Number: 75}})
 	cubin := &object.Object{Origin: message.Origin{File: "b.cubin"}, Kind: object.Cubin, Modules: []object.Module{elf(80)}}
 	tests := []struct {
 		line    string
@@ -465,7 +472,7 @@ func TestWarningsAsErrors(t *testing.T) {
 		{"-dlto", objects(text, bs), false, "info: requested LTO but 'ptx.o' not built for LTO so doing partial LTO\n" + partial + "warning: " + noIR},
 	}
 	for _, test := range tests {
-		p, err := Make(Input{Options: parse(t, "-Werror "+test.line), Objects: test.objects, Release: Release{13, 0}})
+		p, err := Make(Input{Options: parse(t, "-Werror "+test.line), Objects: test.objects, Release: cuda130})
 		if diff := cmp.Diff(test.want, render(p, err)); diff != "" || (err != nil) != test.stops {
 			t.Errorf("%s %s: error %v\n%s", test.line, names(test.objects), err, diff)
 		}
@@ -478,7 +485,7 @@ func TestInputsThatCannotBeLinked(t *testing.T) {
 		"fatal: LTO objects found, use -dlto":                              {Options: parse(t, ""), Objects: objects(bs, aObj)},
 		"fatal: Input file 'old.cubin' arch does not match target 'sm_80'": {Options: parse(t, ""), Objects: objects(cubin)},
 	} {
-		in.Release = Release{13, 0}
+		in.Release = cuda130
 		p, err := Make(in)
 		if got := render(p, err); got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -28,7 +28,7 @@ func TestThin(t *testing.T) {
 		{"-dlto --warpld-lto=thin", llvm(80, made("LLVM19.1.7", 0)), false, "info: doing full LTO, because 'a.bc' does not go with ThinLTO"},
 		{"-dlto --warpld-lto=thin -emit-ptx", llvm(80, nil), false, "fatal: -emit-ptx writes one text, but ThinLTO makes one of each module"},
 	} {
-		p, err := Make(Input{Options: parse(t, test.line), Objects: objects(bare("a.bc", test.module)), Release: Release{13, 0}, LLVM: 22})
+		p, err := Make(Input{Options: parse(t, test.line), Objects: objects(bare("a.bc", test.module)), Release: cuda130, LLVM: 22})
 		if got := render(p, err); p.Thin != test.thin || got != test.want {
 			t.Errorf("%s: thin %v, %q; want %v, %q", test.line, p.Thin, got, test.thin, test.want)
 		}

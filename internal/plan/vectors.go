@@ -34,11 +34,11 @@ func maxRegisters(o *options.Options, agreed *Agreed) int {
 // options leave no gap, and the order is fixed.
 func compileOptions(in Input, p *Plan, chosen *choice) []string {
 	o, agreed := in.Options, &p.Agreed
-	number := strconv.Itoa(o.Arch.Number)
-	if in.Release.keepsArchSuffix() {
-		number += o.Arch.Suffix
+	target := o.Arch
+	if !in.Release.Rules().PassesSuffix {
+		target.Suffix = ""
 	}
-	vector := []string{"-arch=compute_" + number, "-link-lto"}
+	vector := []string{"-arch=" + target.As(options.Compute), "-link-lto"}
 	add := func(when bool, option string) {
 		if when {
 			vector = append(vector, option)
@@ -108,11 +108,11 @@ func passedOn(o *options.Options, agreed *Agreed, vector []string) []string {
 // order of its own, so only -Xptxas must keep its place: last, to win.
 func assembleArguments(in Input, p *Plan) []string {
 	o := in.Options
-	suffix := o.Arch.Suffix
-	if suffix == "f" && !in.Release.keepsArchSuffix() {
-		suffix = ""
+	target := o.Arch
+	if target.IsFamilySpecific() && !in.Release.Rules().PassesSuffix {
+		target.Suffix = ""
 	}
-	args := []string{"-arch", fmt.Sprintf("sm_%d%s", o.Arch.Number, suffix), "-m", "64"}
+	args := []string{"-arch", target.As(options.SM), "-m", "64"}
 	if n := maxRegisters(o, &p.Agreed); n > 0 {
 		args = append(args, "-maxrregcount", strconv.Itoa(n))
 	}

@@ -1,22 +1,6 @@
 package report
 
-import (
-	"strconv"
-	"strings"
-)
-
-// Limits are those of one multiprocessor, from the tables of the CUDA C++ Programming
-// Guide ("technical specifications per compute capability").
-type limits struct {
-	warps, blocks, shared int // shared memory in bytes
-}
-
-const kb = 1024
-
-var limitsOf = map[int]limits{
-	75: {32, 16, 64 * kb}, 80: {64, 32, 164 * kb}, 86: {48, 16, 100 * kb}, 87: {48, 16, 164 * kb}, 89: {48, 24, 100 * kb},
-	90: {64, 32, 228 * kb}, 100: {64, 32, 228 * kb}, 103: {64, 32, 228 * kb}, 110: {48, 24, 228 * kb}, 120: {48, 24, 100 * kb}, 121: {48, 24, 100 * kb},
-}
+import "github.com/warpld/warpld/internal/gpu"
 
 const (
 	registersOfPart = 16384 // a multiprocessor has four parts with registers of their own
@@ -25,7 +9,7 @@ const (
 	registerUnit    = 256 // registers come to a warp in these units
 )
 
-// An Occupancy is how many warps of a kernel a multiprocessor can hold at once.
+// An Occupancy is the number of warps of a kernel that a multiprocessor can hold at once.
 type Occupancy struct {
 	Warps, Most int
 	// Limit names what allows no more.
@@ -35,23 +19,35 @@ type Occupancy struct {
 // Percent is the share of the warps that there could be.
 func (o Occupancy) Percent() int { return o.Warps * 100 / o.Most }
 
-// OccupancyOf computes it for blocks of some threads, of a kernel with so many
-// registers for a thread and bytes of shared memory for a block. Of targets whose limits
-// are not known it says nothing.
+// multiprocessorOf returns the limits of a target's multiprocessor, or nil.
+func multiprocessorOf(target string) *gpu.Multiprocessor {
+	a, ok := gpu.Parse(target)
+	if !ok {
+		return nil
+	}
+	row, known := gpu.Find(a.Number)
+	if !known {
+		return nil
+	}
+	return row.Multiprocessor
+}
+
+// OccupancyOf returns the occupancy for blocks of some threads, of a kernel with so many
+// registers for each thread and bytes of shared memory for each block. It returns false
+// for targets whose limits are not known.
 func OccupancyOf(target string, threads, registers int, shared uint64) (Occupancy, bool) {
-	number, err := strconv.Atoi(strings.TrimRight(strings.TrimPrefix(target, "sm_"), "af"))
-	l, known := limitsOf[number]
-	if err != nil || !known || threads <= 0 {
+	l := multiprocessorOf(target)
+	if l == nil || threads <= 0 {
 		return Occupancy{}, false
 	}
 	warps := roundUp(threads, warpSize) / warpSize
-	blocks, limit := l.blocks, "blocks"
+	blocks, limit := l.Blocks, "blocks"
 	atMost := func(n int, what string) {
 		if n < blocks {
 			blocks, limit = n, what
 		}
 	}
-	atMost(l.warps/warps, "warps")
+	atMost(l.Warps/warps, "warps")
 	switch {
 	case registers > registersOfPart/warpSize:
 		atMost(0, "registers")
@@ -59,16 +55,12 @@ func OccupancyOf(target string, threads, registers int, shared uint64) (Occupanc
 		inPart := registersOfPart / roundUp(registers*warpSize, registerUnit)
 		atMost(inPart*parts/warps, "registers")
 	}
-	unit, reserved := 128, kb
-	if number < 80 {
-		unit, reserved = 256, 0
-	}
-	if shared > uint64(l.shared) {
+	if shared > uint64(l.Shared) {
 		atMost(0, "shared memory")
-	} else if bytes := roundUp(int(shared)+reserved, unit); bytes > 0 {
-		atMost(l.shared/bytes, "shared memory")
+	} else if bytes := roundUp(int(shared)+l.SharedPerBlock, l.SharedUnit); bytes > 0 {
+		atMost(l.Shared/bytes, "shared memory")
 	}
-	return Occupancy{Warps: blocks * warps, Most: l.warps, Limit: limit}, true
+	return Occupancy{Warps: blocks * warps, Most: l.Warps, Limit: limit}, true
 }
 
 func roundUp(n, unit int) int { return (n + unit - 1) / unit * unit }

@@ -40,7 +40,7 @@ func Environment(dir string, tk *toolkit.Toolkit, environ []string) []string {
 // the option, and might refuse it.
 func withStoredIR(env []string, v toolkit.Version) []string {
 	flags := get(env, "NVCC_APPEND_FLAGS")
-	if v.Before(11, 2) || slices.Contains(strings.Fields(flags), storedIR) {
+	if !v.Release().Rules().DeviceLTO || slices.Contains(strings.Fields(flags), storedIR) {
 		return env
 	}
 	if flags != "" {

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/pattern"
 )
 
@@ -17,18 +18,14 @@ import (
 // and so is the whole with a major of 0.
 type Version struct{ Major, Minor, Patch int }
 
-// Known says whether at least the release is known.
-func (v Version) Known() bool { return v.Major != 0 }
+// Release returns the version without its patch number.
+func (v Version) Release() gpu.Release { return gpu.Release{Major: v.Major, Minor: v.Minor} }
 
-// SameRelease says whether both are known to be of one release, such as 13.0.
-func (v Version) SameRelease(w Version) bool {
-	return v.Known() && v.Major == w.Major && v.Minor == w.Minor
-}
+// Known reports whether at least the release is known.
+func (v Version) Known() bool { return v.Release().Known() }
 
-// Before says whether v is known to be older than a release.
-func (v Version) Before(major, minor int) bool {
-	return v.Known() && cmp.Or(cmp.Compare(v.Major, major), cmp.Compare(v.Minor, minor)) < 0
-}
+// SameRelease reports whether both are known to be of one release, such as 13.0.
+func (v Version) SameRelease(w Version) bool { return v.Known() && v.Release() == w.Release() }
 
 func (v Version) String() string {
 	switch {
@@ -41,7 +38,7 @@ func (v Version) String() string {
 }
 
 func (v Version) compare(w Version) int {
-	return cmp.Or(cmp.Compare(v.Major, w.Major), cmp.Compare(v.Minor, w.Minor), cmp.Compare(v.Patch, w.Patch))
+	return cmp.Or(gpu.CompareReleases(v.Release(), w.Release()), cmp.Compare(v.Patch, w.Patch))
 }
 
 // versionOf reads the version of the toolkit in root from what its layout has;

@@ -1,8 +1,9 @@
 package llvm
 
 import (
-	"strconv"
 	"strings"
+
+	"github.com/warpld/warpld/internal/gpu"
 )
 
 // reflectors are the functions by which libraries ask for the options of the link.
@@ -46,9 +47,8 @@ func (p *program) reflect(question string) uint64 {
 	case "__CUDA_PREC_DIV":
 		return is(p.job.PrecDiv, true)
 	case "__CUDA_ARCH":
-		digits := strings.TrimRight(strings.TrimPrefix(p.job.CPU, "sm_"), "af")
-		number, _ := strconv.ParseUint(digits, 10, 32)
-		return number * 10
+		target, _ := gpu.Parse(p.job.CPU)
+		return uint64(target.Number) * 10
 	}
 	return 0
 }

@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/warpld/warpld/internal/engine"
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object"
-	"github.com/warpld/warpld/internal/object/arch"
 	"github.com/warpld/warpld/internal/object/elf64"
 	"github.com/warpld/warpld/internal/object/fatbin"
 	"github.com/warpld/warpld/internal/object/hostelf"
@@ -156,7 +156,7 @@ func carry(args []string) error {
 		return err
 	}
 	if elf64.IsELF(code) {
-		a, ok := arch.Parse(*target)
+		a, ok := gpu.Parse(*target)
 		if !ok {
 			return fmt.Errorf("%w: -arch=%s is no architecture", errUsage, *target)
 		}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/merge"
-	"github.com/warpld/warpld/internal/object/arch"
 	"github.com/warpld/warpld/internal/object/fatbin"
 	"github.com/warpld/warpld/internal/object/hostelf"
 	"github.com/warpld/warpld/internal/object/objecttest"
@@ -24,7 +24,7 @@ func TestMergeStage(t *testing.T) {
 			Sections: []objecttest.Section{{Name: ".note.nv.cuinfo", Type: 7, Flags: 0x1000000, Data: note}}})
 	}
 	for name, data := range map[string][]byte{
-		"a.cubin": code(80), "b.o": hostelf.Carry(fatbin.Stored(code(80), arch.Arch{Number: 80}), "_b", nil),
+		"a.cubin": code(80), "b.o": hostelf.Carry(fatbin.Stored(code(80), gpu.Arch{Number: 80}), "_b", nil),
 		"other.cubin": code(90), "damaged.cubin": code(80)[:100], "two.fatbin": objecttest.Fatbin(
 			objecttest.Member{Kind: 2, Arch: 80, Payload: code(80)}, objecttest.Member{Kind: 2, Arch: 86, Payload: code(86)}),
 	} {

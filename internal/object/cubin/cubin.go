@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/warpld/warpld/internal/object/arch"
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
@@ -31,7 +31,7 @@ const (
 // A File is device code whose header, section table and notes were read.
 type File struct {
 	*elf64.File
-	Arch arch.Arch
+	Arch gpu.Arch
 	// Toolkit is the version of CUDA that made the file: 130 for 13.0; 0 when
 	// it does not say so.
 	Toolkit int
@@ -95,12 +95,12 @@ func (f *File) readArch() error {
 		return err
 	}
 	if specific || f.Flags&flag != 0 {
-		f.Arch.Suffix = "a"
+		f.Arch.Suffix = gpu.AcceleratedSuffix
 		return nil
 	}
 	for _, tool := range f.Tools {
-		if a, ok := tool.arch(); ok && a.Number == f.Arch.Number && a.Suffix == "f" {
-			f.Arch.Suffix = "f"
+		if a, ok := tool.arch(); ok && a.SameNumber(f.Arch) && a.IsFamilySpecific() {
+			f.Arch.Suffix = gpu.FamilySuffix
 			return nil
 		}
 	}

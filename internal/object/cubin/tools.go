@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/warpld/warpld/internal/object/arch"
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
@@ -19,14 +19,14 @@ type Tool struct {
 }
 
 // arch is the architecture that the tool was told to make code for.
-func (t *Tool) arch() (arch.Arch, bool) {
+func (t *Tool) arch() (gpu.Arch, bool) {
 	words := strings.Fields(t.Options)
 	for i, word := range words {
 		if word == "-arch" && i+1 < len(words) {
-			return arch.Parse(words[i+1])
+			return gpu.Parse(words[i+1])
 		}
 	}
-	return arch.Arch{}, false
+	return gpu.Arch{}, false
 }
 
 func (f *File) readTools() error {

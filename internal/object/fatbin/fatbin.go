@@ -28,7 +28,7 @@ import (
 	"io"
 	"math"
 
-	"github.com/warpld/warpld/internal/object/arch"
+	"github.com/warpld/warpld/internal/gpu"
 )
 
 // What can be wrong with a fat binary. Errors of this package wrap one of
@@ -104,7 +104,7 @@ type Container struct {
 // A Member is one piece of device code.
 type Member struct {
 	Kind    Kind
-	Arch    arch.Arch
+	Arch    gpu.Arch
 	Flags   Flags
 	Major   int // version of the payload's format
 	Minor   int
@@ -241,7 +241,7 @@ func parseMember(b []byte) *Member {
 		compressed: int64(le.Uint32(b[16:])),
 		Minor:      int(le.Uint16(b[24:])),
 		Major:      int(le.Uint16(b[26:])),
-		Arch:       arch.Arch{Number: int(le.Uint32(b[28:]))},
+		Arch:       gpu.Arch{Number: int(le.Uint32(b[28:]))},
 		Flags:      Flags(le.Uint64(b[40:])),
 		expanded:   int64(min(le.Uint64(b[56:]), math.MaxInt64)),
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/warpld/warpld/internal/object/arch"
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/object/fatbin"
 	"github.com/warpld/warpld/internal/object/objecttest"
 )
@@ -31,10 +31,10 @@ func TestMembers(t *testing.T) {
 		t.Fatalf("%d containers, %v", len(containers), err)
 	}
 	want := []fatbin.Member{
-		{Kind: fatbin.PTX, Arch: arch.Arch{Number: 80}, Flags: 0x8011, Options: "--compile-only  "},
-		{Kind: fatbin.ELF, Arch: arch.Arch{Number: 90, Suffix: "a"}, Flags: 0x100011, Ident: "a.cu"},
-		{Kind: fatbin.NVVM, Arch: arch.Arch{Number: 100, Suffix: "f"}, Flags: 0x202011, Options: "-ftz=0 ", Ident: "b.cu"},
-		{Kind: 99, Arch: arch.Arch{Number: 80}, Flags: 0x11},
+		{Kind: fatbin.PTX, Arch: gpu.Arch{Number: 80}, Flags: 0x8011, Options: "--compile-only  "},
+		{Kind: fatbin.ELF, Arch: gpu.Arch{Number: 90, Suffix: "a"}, Flags: 0x100011, Ident: "a.cu"},
+		{Kind: fatbin.NVVM, Arch: gpu.Arch{Number: 100, Suffix: "f"}, Flags: 0x202011, Options: "-ftz=0 ", Ident: "b.cu"},
+		{Kind: 99, Arch: gpu.Arch{Number: 80}, Flags: 0x11},
 	}
 	ignore := cmpopts.IgnoreFields(fatbin.Member{}, "Major", "Minor", "Offset", "Length")
 	if diff := cmp.Diff(want, containers[0].Members, ignore, cmpopts.IgnoreUnexported(fatbin.Member{})); diff != "" {

@@ -3,11 +3,11 @@ package fatbin
 import (
 	"encoding/binary"
 
-	"github.com/warpld/warpld/internal/object/arch"
+	"github.com/warpld/warpld/internal/gpu"
 )
 
 // Stored gives a container whose only member is a cubin as it is.
-func Stored(cubin []byte, a arch.Arch) []byte {
+func Stored(cubin []byte, a gpu.Arch) []byte {
 	padded := (len(cubin) + 7) &^ 7
 	data := make([]byte, preambleSize+fixedSize+padded)
 	le := binary.LittleEndian

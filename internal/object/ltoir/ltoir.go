@@ -24,7 +24,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/warpld/warpld/internal/object/arch"
+	"github.com/warpld/warpld/internal/gpu"
 )
 
 // What can be wrong with a container. Errors of this package wrap one of these.
@@ -54,7 +54,7 @@ type Header struct {
 	Debug     Version
 	LLVM      Version
 	Level     int
-	Arch      arch.Arch
+	Arch      gpu.Arch
 }
 
 // IsContainer reports whether data starts as a container does.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/warpld/warpld/internal/object/arch"
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/object/ltoir"
 	"github.com/warpld/warpld/internal/object/objecttest"
 )
@@ -28,7 +28,7 @@ func TestRead(t *testing.T) {
 			Debug:     ltoir.Version{Major: 3, Minor: 2},
 			LLVM:      ltoir.Version{Major: 7},
 			Level:     1,
-			Arch:      arch.Arch{Number: 90},
+			Arch:      gpu.Arch{Number: 90},
 		}
 		if specific {
 			want.Arch.Suffix = "a"

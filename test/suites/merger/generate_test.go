@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/warpld/warpld/internal/object/arch"
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/test/kit"
 )
 
@@ -68,7 +68,7 @@ var switches = regexp.MustCompile(`switch \(x\) \{.*\}`)
 // withoutTables takes the tables of branches out of most programs for Mercury code:
 // they are left to nvlink, and nothing would be known of the rest.
 func (s setting) withoutTables(number int, text string) string {
-	if target, _ := arch.Parse(s.arch); target.Number < 100 || number%4 == 0 {
+	if target, _ := gpu.Parse(s.arch); target.Number < 100 || number%4 == 0 {
 		return text
 	}
 	return switches.ReplaceAllString(text, "if (x == 3) x ^= 9;")

@@ -142,7 +142,7 @@ func (s setting) writeObject(t *testing.T, code string, launched []string) strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	target, _ := arch.Parse(s.arch)
+	target, _ := gpu.Parse(s.arch)
 	var refs hostelf.HostRefs
 	refs.Kernels.External, refs.Kernels.Internal = byLinkage(launched)
 	path := filepath.Join(t.TempDir(), "host.o")

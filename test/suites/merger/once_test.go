@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/merge/device"
-	"github.com/warpld/warpld/internal/object/arch"
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
@@ -49,7 +49,7 @@ func TestWeakDataOnce(t *testing.T) {
 			t.Errorf("constants of %d files come to more than fit, and the merger says %v", files, err)
 		}
 		out, err := s.mergeWith(t, p, built, func(o *device.Options) { o.WeakDataOnce = true })
-		if a, _ := arch.Parse(s.arch); a.Number >= 100 && errors.As(err, &unknown) {
+		if a, _ := gpu.Parse(s.arch); a.Number >= 100 && errors.As(err, &unknown) {
 			return // it leaves nothing out of programs that are there twice
 		} else if err != nil {
 			t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object"
 	"github.com/warpld/warpld/internal/object/cubin"
@@ -193,7 +194,7 @@ func readAndPlan(path string, lto bool) error {
 	if err != nil {
 		return err
 	}
-	p, err := plan.Make(plan.Input{Options: o, Objects: objects, Release: plan.Release{Major: 13}})
+	p, err := plan.Make(plan.Input{Options: o, Objects: objects, Release: gpu.Release{Major: 13}})
 	if err != nil {
 		return err
 	}

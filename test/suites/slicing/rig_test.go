@@ -33,6 +33,7 @@ import (
 	"github.com/warpld/warpld/internal/action"
 	"github.com/warpld/warpld/internal/action/local"
 	"github.com/warpld/warpld/internal/engine"
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object"
 	"github.com/warpld/warpld/internal/options"
@@ -103,7 +104,7 @@ func newRig(t *testing.T, tk kit.Toolkit, arch string, objects []string, args ..
 	r.must(err)
 	inputs, err := object.ReadAll(object.Inputs{Files: o.Inputs, Libraries: o.Libraries, LibraryPath: o.LibraryPaths, LTO: true}, report)
 	r.must(err)
-	var release plan.Release
+	var release gpu.Release
 	fmt.Sscanf(tk.Version, "%d.%d", &release.Major, &release.Minor)
 	r.whole, err = plan.Make(plan.Input{Options: o, Objects: inputs, Release: release})
 	r.must(err)
