@@ -25,7 +25,7 @@ type Outcome struct {
 
 // answered says whether a worker left an answer, if only that a call failed.
 func answered(r *action.Result) bool {
-	return r.OK() || r.ExitCode == CallFailed && r.Ending() == "" && len(r.Missing) == 0
+	return r.OK() || (r.ExitCode == CallFailed && r.Ending() == "" && len(r.Missing) == 0)
 }
 
 // ParseResult returns what a compile action made. The error is nvlink's message for
@@ -114,7 +114,8 @@ func compileLog(kind plan.Engine, a *Answer) string {
 	return jitLinkError().ReplaceAllString(log, "") + part[1] + part[2]
 }
 
-var jitLinkError = pattern.Lazy(`(?:ERROR in nvvmCompileProgram: (\w+)|ERROR (\w+) \(\d+\) in nvvmCompileProgram[^\n]*)\n*`)
+var jitLinkError = pattern.Lazy(
+	`(?:ERROR in nvvmCompileProgram: (\w+)|ERROR (\w+) \(\d+\) in nvvmCompileProgram[^\n]*)\n*`)
 
 // Ending says what the library did to its worker; empty: nothing.
 func Ending(r *action.Result) string {
@@ -129,7 +130,8 @@ func Ending(r *action.Result) string {
 func died(kind plan.Engine, modules []Module, r *action.Result) error {
 	call, module := lastStage(r.Stdout)
 	how := cmp.Or(Ending(r), fmt.Sprintf("ended the process with exit code %d", r.ExitCode))
-	m := &message.Message{Severity: message.Fatal, ID: "engine-died", Text: fmt.Sprintf("%s %s in %s", library(kind), how, call)}
+	m := &message.Message{Severity: message.Fatal, ID: "engine-died",
+		Text: fmt.Sprintf("%s %s in %s", library(kind), how, call)}
 	if module >= 0 && module < len(modules) {
 		m.Notes = append(m.Notes, "while it read the module from "+modules[module].Origin)
 	}
@@ -137,7 +139,8 @@ func died(kind plan.Engine, modules []Module, r *action.Result) error {
 	if text := strings.TrimSpace(string(r.Stderr)); text != "" {
 		m.Notes = append(m.Notes, "it wrote: "+text)
 	}
-	m.Hint = "--warpld-keep keeps the working directory, in which 'warpld worker' repeats the crash; --warpld-engine chooses another engine"
+	m.Hint = "--warpld-keep keeps the working directory, in which 'warpld worker' repeats the crash; --warpld-engine " +
+		"chooses another engine"
 	if r.OutOfMemory > 0 {
 		m.Hint = "if the inputs are not damaged, allow more with --warpld-memory-limit=MEGABYTES"
 	}

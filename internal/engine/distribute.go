@@ -35,8 +35,10 @@ type DistributedJob struct {
 // job.
 func ReadDistribution(name string, text []byte) (*Distribution, error) {
 	bad := func(format string, args ...any) error {
-		return &message.Message{Severity: message.Fatal, ID: "distribution", Text: fmt.Sprintf("'%s' is no list of jobs for a distributor", name),
-			Notes: []string{fmt.Sprintf(format, args...)}, Hint: "it is written by a linker of LLVM's: ld.lld --thinlto-distributor=..."}
+		return &message.Message{Severity: message.Fatal, ID: "distribution",
+			Text:  fmt.Sprintf("'%s' is no list of jobs for a distributor", name),
+			Notes: []string{fmt.Sprintf(format, args...)},
+			Hint:  "it is written by a linker of LLVM's: ld.lld --thinlto-distributor=..."}
 	}
 	d := &Distribution{}
 	if err := json.Unmarshal(text, d); err != nil {
@@ -54,7 +56,9 @@ func ReadDistribution(name string, text []byte) (*Distribution, error) {
 			if taken[output] {
 				return nil, bad("two jobs write %s", output)
 			}
-			if !slices.ContainsFunc(job.Args, func(arg string) bool { return arg == output || strings.HasSuffix(arg, "="+output) }) {
+			if !slices.ContainsFunc(job.Args, func(arg string) bool {
+				return arg == output || strings.HasSuffix(arg, "="+output)
+			}) {
 				return nil, bad("job %d does not tell the compiler to write %s", i, output)
 			}
 			taken[output] = true
@@ -90,7 +94,8 @@ func (j *DistributedJob) Action(compiler Program) (*action.Action, error) {
 			a.Impure = "the linker names " + input + " by a path from the root"
 			continue
 		case strings.HasPrefix(name, "../"):
-			return nil, &message.Message{Severity: message.Fatal, ID: "distribution", Text: fmt.Sprintf("'%s' does not lie below the working directory", input),
+			return nil, &message.Message{Severity: message.Fatal, ID: "distribution",
+				Text: fmt.Sprintf("'%s' does not lie below the working directory", input),
 				Hint: "start the linker in a directory that has all of its inputs below it, or give it their whole paths"}
 		}
 		a.Inputs = append(a.Inputs, action.File{Name: name, Origin: input, Content: action.AtPath(input)})

@@ -18,10 +18,13 @@ func TestDistributionAsActions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compiler := Program{Name: "clang", File: action.AtPath("/bin/clang"), Libraries: []action.File{{Name: "libLLVM.so", Content: action.AtPath("/lib/libLLVM.so")}}}
+	compiler := Program{Name: "clang", File: action.AtPath("/bin/clang"),
+		Libraries: []action.File{{Name: "libLLVM.so", Content: action.AtPath("/lib/libLLVM.so")}}}
 	for i, want := range []struct{ args, inputs, outputs, impure string }{
-		{"-c d/a.bc -fthinlto-index=index.thinlto.bc -o output0.o", "libraries/libLLVM.so common.txt d/a.bc index.thinlto.bc b.bc", "output0.o", ""},
-		{"-c /abs/b.bc -o output0.o -dwo=output1.dwo", "libraries/libLLVM.so common.txt", "output0.o output1.dwo", "/abs/b.bc"},
+		{"-c d/a.bc -fthinlto-index=index.thinlto.bc -o output0.o",
+			"libraries/libLLVM.so common.txt d/a.bc index.thinlto.bc b.bc", "output0.o", ""},
+		{"-c /abs/b.bc -o output0.o -dwo=output1.dwo", "libraries/libLLVM.so common.txt", "output0.o output1.dwo",
+			"/abs/b.bc"},
 	} {
 		a, err := d.Jobs[i].Action(compiler)
 		if err != nil {
@@ -32,7 +35,8 @@ func TestDistributionAsActions(t *testing.T) {
 			inputs = append(inputs, f.Name)
 		}
 		got := []string{strings.Join(a.Args, " "), strings.Join(inputs, " "), strings.Join(a.Outputs, " ")}
-		if !slices.Equal(got, []string{want.args, want.inputs, want.outputs}) || (a.Impure == "") != (want.impure == "") || !strings.Contains(a.Impure, want.impure) {
+		if !slices.Equal(got, []string{want.args, want.inputs, want.outputs}) || (a.Impure == "") != (want.impure == "") ||
+			!strings.Contains(a.Impure, want.impure) {
 			t.Errorf("job %d: %q, impure %q; want %+v", i, got, a.Impure, want)
 		}
 	}

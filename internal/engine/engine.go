@@ -134,7 +134,8 @@ func SeparateFile(place int, file string) string { return fmt.Sprintf("%05d-%s",
 // a Compile result.
 func SeparateResult(r *action.Result, place int) *action.Result {
 	one := *r
-	one.Outputs = map[string]action.Content{PTXFile: r.Outputs[SeparateFile(place, PTXFile)], AnswerFile: r.Outputs[SeparateFile(place, AnswerFile)]}
+	one.Outputs = map[string]action.Content{PTXFile: r.Outputs[SeparateFile(place, PTXFile)],
+		AnswerFile: r.Outputs[SeparateFile(place, AnswerFile)]}
 	return &one
 }
 

@@ -10,7 +10,8 @@ import (
 
 // TestSeparateResult: what one module of several gives is what it gives by itself.
 func TestSeparateResult(t *testing.T) {
-	modules := []Module{{Origin: "a.o", Content: action.Bytes([]byte("a"))}, {Origin: "b.o", Content: action.Bytes([]byte("b"))}}
+	modules := []Module{{Origin: "a.o", Content: action.Bytes([]byte("a"))},
+		{Origin: "b.o", Content: action.Bytes([]byte("b"))}}
 	a, err := CompileSeparately(plan.NVVM, Tools{}, modules, []string{"-opt=0"})
 	if err != nil {
 		t.Fatal(err)
@@ -29,7 +30,8 @@ func TestSeparateResult(t *testing.T) {
 			t.Fatal(err)
 		}
 		text, err := outcome.PTX.Read()
-		if err != nil || string(text) != "PTX in "+SeparateFile(i, PTXFile) || outcome.Log.Text != modules[i].Origin+" is fine" {
+		if err != nil || string(text) != "PTX in "+SeparateFile(i, PTXFile) ||
+			outcome.Log.Text != modules[i].Origin+" is fine" {
 			t.Errorf("%q, %v, %q", text, err, outcome.Log.Text)
 		}
 	}

@@ -85,7 +85,8 @@ func ParseBitcodeResult(modules []Module, r *action.Result) (*Outcome, *LLVMAnsw
 		return nil, nil, fmt.Errorf("answer of libLLVM's worker is of another engine")
 	}
 	if unknown := unknownCPU().FindSubmatch(r.Stderr); unknown != nil {
-		return nil, nil, &message.Message{Severity: message.Fatal, ID: "llvm-arch", Text: fmt.Sprintf("LLVM %s does not know %s", a.LLVM.Version, unknown[1]),
+		return nil, nil, &message.Message{Severity: message.Fatal, ID: "llvm-arch",
+			Text: fmt.Sprintf("LLVM %s does not know %s", a.LLVM.Version, unknown[1]),
 			Hint: "--warpld-llvm=PATH names a newer libLLVM"}
 	}
 	for i, w := range a.LLVM.Warnings {
@@ -118,7 +119,8 @@ func bitcodeFailed(modules []Module, a *Answer) error {
 func bitcodeDied(modules []Module, r *action.Result) error {
 	err := died(plan.Bitcode, modules, r)
 	for _, m := range message.Of(err) {
-		m.Hint = "the bitcode may be damaged; --warpld-keep keeps the working directory, in which 'warpld worker' repeats the crash"
+		m.Hint = "the bitcode may be damaged; --warpld-keep keeps the working directory, in which 'warpld worker' repeats " +
+			"the crash"
 		if strings.Contains(m.Text, "LLVMParseCommandLineOptions") {
 			m.Hint = "--warpld-llvm-options has an option that this LLVM does not know"
 		}

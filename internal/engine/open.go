@@ -10,7 +10,7 @@ func IsOpen(text []byte) bool {
 		if d.Kind != ".func" {
 			continue
 		}
-		if d.Linkage == ptx.Visible || d.Linkage == ptx.Weak || d.Linkage == ptx.Extern && !builtin[d.Name] {
+		if d.Linkage == ptx.Visible || d.Linkage == ptx.Weak || (d.Linkage == ptx.Extern && !builtin[d.Name]) {
 			return true
 		}
 	}

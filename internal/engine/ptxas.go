@@ -39,8 +39,10 @@ func ParseAssemblyResult(r *action.Result) (cubin action.Content, said []*messag
 const Resources = "-v"
 
 var (
-	resourceLine = pattern.Lazy(`^(Overriding maximum register limit|\d+ bytes [gc]mem|Compiling entry function|Function properties for|Used \d+ registers|Compile time)`)
-	spillLine    = pattern.Lazy(`^Function properties for (\S+)\n.* (\d+) bytes spill stores, (\d+) bytes spill loads`)
+	resourceLine = pattern.Lazy(
+		`^(Overriding maximum register limit|\d+ bytes [gc]mem|Compiling entry function|Function properties for|Used \d+ ` +
+			`registers|Compile time)`)
+	spillLine = pattern.Lazy(`^Function properties for (\S+)\n.* (\d+) bytes spill stores, (\d+) bytes spill loads`)
 )
 
 // Spills makes remarks of what ptxas says with Resources, and gives what else it said.
@@ -51,7 +53,8 @@ func Spills(said []*message.Message) (remarks []string, rest []*message.Message)
 			continue
 		}
 		if part := spillLine().FindStringSubmatch(m.Text); part != nil && part[2]+part[3] != "00" {
-			remarks = append(remarks, fmt.Sprintf("'%s' spills registers to memory: %s bytes are stored and %s loaded", part[1], part[2], part[3]))
+			remarks = append(remarks, fmt.Sprintf("'%s' spills registers to memory: %s bytes are stored and %s loaded", part[1],
+				part[2], part[3]))
 		}
 	}
 	return remarks, rest

@@ -21,7 +21,8 @@ ptxas info    : Function properties for b
 ptxas info    : (C7510) something else
 ptxas warning : Used 3 registers too many
 `))
-	if diff := cmp.Diff([]string{"'a' spills registers to memory: 280 bytes are stored and 308 loaded"}, remarks); diff != "" {
+	if diff := cmp.Diff([]string{"'a' spills registers to memory: 280 bytes are stored and 308 loaded"},
+		remarks); diff != "" {
 		t.Error(diff)
 	}
 	var texts []string

@@ -56,7 +56,8 @@ const libraryDir = "libraries"
 
 // action is an action of the program without arguments, inputs and outputs but its own.
 func (p Program) action(label string, env []string) *action.Action {
-	a := &action.Action{Label: label, Tool: action.File{Name: p.Name, Content: p.File}, Env: append([]string{"LD_LIBRARY_PATH=" + libraryDir}, env...)}
+	a := &action.Action{Label: label, Tool: action.File{Name: p.Name, Content: p.File},
+		Env: append([]string{"LD_LIBRARY_PATH=" + libraryDir}, env...)}
 	for _, l := range p.Libraries {
 		l.Name, l.Toolchain = libraryDir+"/"+l.Name, true
 		a.Inputs = append(a.Inputs, l)
@@ -66,7 +67,8 @@ func (p Program) action(label string, env []string) *action.Action {
 }
 
 // thinAction is the action of one of the programs.
-func thinAction(label string, p Program, t Tools, args []string, inputs []action.File, outputs ...string) *action.Action {
+func thinAction(label string, p Program, t Tools, args []string, inputs []action.File,
+	outputs ...string) *action.Action {
 	a := p.action(label, t.Env)
 	a.Args, a.Inputs, a.Outputs, a.Limit = args, append(a.Inputs, inputs...), outputs, t.Limit
 	return a
@@ -75,13 +77,16 @@ func thinAction(label string, p Program, t Tools, args []string, inputs []action
 // Summarize is the action that adds the summary to a module, and the hash that tells its
 // local symbols from those of others.
 func Summarize(tt ThinTools, t Tools, m Module) *action.Action {
-	return thinAction("summarize", tt.Opt, t, []string{"-module-summary", "-module-hash", ModuleName(0), "-o", summarizedFile},
+	return thinAction("summarize", tt.Opt, t,
+		[]string{"-module-summary", "-module-hash", ModuleName(0), "-o", summarizedFile},
 		[]action.File{{Name: ModuleName(0), Origin: m.Origin, Content: m.Content}}, summarizedFile)
 }
 
 // ThinLink is the action that decides what each module imports.
-func ThinLink(tt ThinTools, t Tools, modules []Module, settings plan.LLVM, resolutions [][]plan.Resolution) *action.Action {
-	args := []string{"run", "-thinlto-distributed-indexes", "-thinlto-emit-imports", "-mcpu=" + settings.CPU, fmt.Sprintf("-O%d", settings.Level), "-o", "out"}
+func ThinLink(tt ThinTools, t Tools, modules []Module, settings plan.LLVM,
+	resolutions [][]plan.Resolution) *action.Action {
+	args := []string{"run", "-thinlto-distributed-indexes", "-thinlto-emit-imports", "-mcpu=" + settings.CPU,
+		fmt.Sprintf("-O%d", settings.Level), "-o", "out"}
 	if settings.Closed {
 		args = append(args, "-whole-program-visibility")
 	}
@@ -118,9 +123,11 @@ func flags(r plan.Resolution) string {
 }
 
 // Backend is the action that compiles one module with what it imports.
-func Backend(tt ThinTools, t Tools, modules []Module, place int, settings plan.LLVM, linked *action.Result) (*action.Action, error) {
+func Backend(tt ThinTools, t Tools, modules []Module, place int, settings plan.LLVM,
+	linked *action.Result) (*action.Action, error) {
 	name := ModuleName(place)
-	args := []string{"-x", "ir", "--target=nvptx64-nvidia-cuda", "-march=" + settings.CPU, "-nogpulib", "-Wno-unknown-cuda-version",
+	args := []string{"-x", "ir", "--target=nvptx64-nvidia-cuda", "-march=" + settings.CPU, "-nogpulib",
+		"-Wno-unknown-cuda-version",
 		fmt.Sprintf("-O%d", settings.Level), "-fthinlto-index=" + name + indexSuffix, name, "-S", "-o", PTXFile}
 	if settings.Features != "" {
 		args = append(args, "--cuda-feature="+settings.Features)
@@ -239,5 +246,5 @@ func stringLength(text []byte) int {
 }
 
 func isName(c byte) bool {
-	return c == '_' || c == '$' || c == '%' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+	return c == '_' || c == '$' || c == '%' || ('0' <= c && c <= '9') || ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z')
 }

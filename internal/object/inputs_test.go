@@ -35,8 +35,9 @@ func TestArchives(t *testing.T) {
 	nestedThin := []byte("!<thin>\n" + objecttest.ArchiveHeader("//", 10) + "normal.a/\n" +
 		objecttest.ArchiveHeader(fmt.Sprintf("/0:%d", strings.Index(string(normal), "/5              ")), len(host)))
 	files := map[string][]byte{
-		"normal.a":      normal,
-		"mixed.a":       objecttest.Archive(file("empty", nil), file("t.txt", unknown), file("c.cubin", code), file("bad.o", host[:200]), file("x", host), file("plain.o", plain)),
+		"normal.a": normal,
+		"mixed.a": objecttest.Archive(file("empty", nil), file("t.txt", unknown), file("c.cubin", code),
+			file("bad.o", host[:200]), file("x", host), file("plain.o", plain)),
 		"sub/thin.a":    objecttest.ThinArchive(file("b.o", host), file("deep/c.o", host)),
 		"sub/b.o":       host,
 		"sub/deep/c.o":  host,
@@ -97,7 +98,8 @@ func TestOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	objects, err := ReadAll(Inputs{Files: []string{"o.o", "hard.a", "./o.o", "lib/libx.a"}, Libraries: []string{"y", "x", "y"},
+	objects, err := ReadAll(Inputs{Files: []string{"o.o", "hard.a", "./o.o", "lib/libx.a"},
+		Libraries:   []string{"y", "x", "y"},
 		LibraryPath: []string{"lib"}}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +128,8 @@ func TestLibraries(t *testing.T) {
 		reported []string
 	}{
 		{"shared", 0, nil, []string{"-lshared is the shared library '2/libshared.so', from which no device code is linked"}},
-		{"arm", elf64.X8664, []string{"2/libarm.a:a.o"}, []string{"Skipping incompatible './1/libarm.a' when searching for -larm"}},
+		{"arm", elf64.X8664, []string{"2/libarm.a:a.o"},
+			[]string{"Skipping incompatible './1/libarm.a' when searching for -larm"}},
 		{"arm", 0, []string{"./1/libarm.a:a.o (it holds no)"}, nil},
 		{"none", 0, []string{"2/libnone.a:a.o"}, []string{"Skipping incompatible './1/libnone.a' when searching for -lnone"}},
 		{"junk", 0, nil, []string{"Skipping incompatible './1/libjunk.a' when searching for -ljunk"}},
@@ -137,7 +140,8 @@ func TestLibraries(t *testing.T) {
 	}
 	for _, test := range tests {
 		var reported []string
-		objects, err := ReadAll(Inputs{Libraries: []string{test.name}, LibraryPath: []string{"./1/", "2"}, Machine: test.machine},
+		objects, err := ReadAll(Inputs{Libraries: []string{test.name}, LibraryPath: []string{"./1/", "2"},
+			Machine: test.machine},
 			func(m *message.Message) { reported = append(reported, m.Text) })
 		got := origins(objects)
 		if err != nil {

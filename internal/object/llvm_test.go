@@ -16,7 +16,8 @@ var (
 	hostBitcode = objecttest.Bitcode(objecttest.BitcodeFile{Triple: "x86_64-linux-gnu"})
 	clang       = objecttest.ClangObject(objecttest.Offloading(clangImage("sm_90", gpuBitcode)), []string{"kernel"}, nil)
 	brokenClang = objecttest.ClangObject(objecttest.Offloading(clangImage("sm_90", gpuBitcode[:60])), nil, nil)
-	amdClang    = objecttest.ClangObject(objecttest.Offloading(objecttest.OffloadImage{Kind: 2, Triple: "amdgcn-amd-amdhsa", Arch: "gfx90a"}), nil, nil)
+	amdClang    = objecttest.ClangObject(objecttest.Offloading(
+		objecttest.OffloadImage{Kind: 2, Triple: "amdgcn-amd-amdhsa", Arch: "gfx90a"}), nil, nil)
 )
 
 func clangImage(arch string, bitcode []byte) objecttest.OffloadImage {
@@ -27,7 +28,8 @@ func clangImage(arch string, bitcode []byte) objecttest.OffloadImage {
 // link takes what fits best.
 func TestClangObject(t *testing.T) {
 	cubin := objecttest.OffloadImage{Kind: 3, Triple: "nvptx64-nvidia-cuda", Arch: "sm_100", Data: []byte("code")}
-	joined := objecttest.Offloading(clangImage("sm_80", gpuBitcode), clangImage("sm_90", gpuBitcode), clangImage("sm_80", gpuBitcode), cubin)
+	joined := objecttest.Offloading(clangImage("sm_80", gpuBitcode), clangImage("sm_90", gpuBitcode),
+		clangImage("sm_80", gpuBitcode), cubin)
 	t.Chdir(write(t, map[string][]byte{"a.o": objecttest.ClangObject(joined, []string{"k"}, []string{"v"})}))
 	objects, err := Read("a.o", true, nil)
 	if err != nil {
@@ -61,7 +63,8 @@ func TestClangObject(t *testing.T) {
 func TestBitcodeFiles(t *testing.T) {
 	split := objecttest.Bitcode(objecttest.BitcodeFile{Modules: 2})
 	one := objecttest.Bitcode(objecttest.BitcodeFile{})
-	t.Chdir(write(t, map[string][]byte{"a.bc": split, "lib.a": objecttest.Archive(objecttest.File{Name: "m.o", Data: gpuBitcode})}))
+	t.Chdir(write(t, map[string][]byte{"a.bc": split,
+		"lib.a": objecttest.Archive(objecttest.File{Name: "m.o", Data: gpuBitcode})}))
 	objects, err := Read("a.bc", true, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -39,7 +39,8 @@ func couldNotExpand(o message.Origin, cause error) error {
 
 // internalError is what nvlink says after the message proper.
 func internalError(m *message.Message) message.List {
-	return message.List{m, {Severity: message.Fatal, ID: "internal-error", Text: "elfLink internal error", Origin: m.Origin}}
+	return message.List{m, {Severity: message.Fatal, ID: "internal-error", Text: "elfLink internal error",
+		Origin: m.Origin}}
 }
 
 func noFatbin(o message.Origin, cause error) message.List {
@@ -104,7 +105,8 @@ func wrongBitcode(o message.Origin, cause error) *message.Message {
 }
 
 func foreignBitcode(o message.Origin, triple string) *message.Message {
-	m := fatal("bitcode-triple", fmt.Sprintf("the bitcode in '%s' is for '%s', not for a GPU of NVIDIA's", o, triple), o, nil)
+	m := fatal("bitcode-triple", fmt.Sprintf("the bitcode in '%s' is for '%s', not for a GPU of NVIDIA's", o, triple), o,
+		nil)
 	m.Hint = "compile it for nvptx64-nvidia-cuda; host code is no input of a device link"
 	return m
 }
@@ -147,9 +149,10 @@ func severalFatbins(o message.Origin, n int) *message.Message {
 
 // libraryMissing has the name of the library for its origin.
 func libraryMissing(name string) *message.Message {
-	return &message.Message{Severity: message.Warning, Extra: true, ID: "library-missing", Origin: message.Origin{File: name},
-		Text: fmt.Sprintf("no lib%s.a found for -l%s", name, name),
-		Hint: "if it has device code, name its folder with -L"}
+	return &message.Message{Severity: message.Warning, Extra: true, ID: "library-missing",
+		Origin: message.Origin{File: name},
+		Text:   fmt.Sprintf("no lib%s.a found for -l%s", name, name),
+		Hint:   "if it has device code, name its folder with -L"}
 }
 
 func libraryShared(name, path string) *message.Message {

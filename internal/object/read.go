@@ -139,7 +139,8 @@ func (rd *reader) byExtension(in *input, f *os.File) error {
 // isDevice reports whether an ELF file says that it is device code, however
 // damaged it is otherwise.
 func (in *input) isDevice() bool {
-	return elf64.IsELF(in.head) && len(in.head) >= 20 && elf64.Machine(binary.LittleEndian.Uint16(in.head[18:])) == elf64.CUDA
+	return elf64.IsELF(in.head) && len(in.head) >= 20 &&
+		elf64.Machine(binary.LittleEndian.Uint16(in.head[18:])) == elf64.CUDA
 }
 
 // object reads a host object, or device code where it may be called as one.
@@ -328,7 +329,7 @@ func (rd *reader) registerID(o message.Origin) string {
 	}
 	id := []byte(path)
 	for i, c := range id {
-		if !('0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z') {
+		if !(('0' <= c && c <= '9') || ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z')) {
 			id[i] = '_'
 		}
 	}

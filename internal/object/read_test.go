@@ -17,10 +17,11 @@ import (
 )
 
 var (
-	code    = objecttest.Cubin(objecttest.CubinFile{Arch: 80, Kernels: []string{"k"}})
-	linked  = objecttest.Cubin(objecttest.CubinFile{Arch: 80, Linked: true})
-	irCode  = objecttest.LTOIR(80, false)
-	fat     = objecttest.Fatbin(objecttest.Member{Kind: 8, Arch: 80, Options: "-ftz=0 ", Payload: irCode}, objecttest.Member{Kind: 2, Arch: 80, Payload: code, Compression: "zstd"})
+	code   = objecttest.Cubin(objecttest.CubinFile{Arch: 80, Kernels: []string{"k"}})
+	linked = objecttest.Cubin(objecttest.CubinFile{Arch: 80, Linked: true})
+	irCode = objecttest.LTOIR(80, false)
+	fat    = objecttest.Fatbin(objecttest.Member{Kind: 8, Arch: 80, Options: "-ftz=0 ", Payload: irCode},
+		objecttest.Member{Kind: 2, Arch: 80, Payload: code, Compression: "zstd"})
 	fat90   = objecttest.Fatbin(objecttest.Member{Kind: 2, Arch: 90, Payload: code, Compression: "lz4"})
 	host    = objecttest.HostObject(fat, "_1_a_cu", objecttest.NoRefs())
 	plain   = objecttest.HostObject(nil, "", nil)
@@ -70,7 +71,8 @@ func TestRecognition(t *testing.T) {
 		{"a.o", only32, false, Unknown, "32-bit"},
 		{"a.o", host[:200], false, 0, "!Could not find fatbin in 'a.o'; elfLink internal error"},
 		{"a.o", objecttest.HostObject(unknown, "", nil), false, 0, "!Could not find fatbin in 'a.o'; elfLink internal error"},
-		{"a.o", objecttest.HostObject(make([]byte, 64), "", nil), false, 0, "!Could not find fatbin in 'a.o'; elfLink internal error"},
+		{"a.o", objecttest.HostObject(make([]byte, 64), "", nil), false, 0,
+			"!Could not find fatbin in 'a.o'; elfLink internal error"},
 
 		{"a.cubin", code, false, Cubin, ""},
 		{"a.o", code, false, Cubin, ""},
@@ -97,7 +99,8 @@ func TestRecognition(t *testing.T) {
 		{"a.bc", irCode, true, 0, "!should never see bc files"},
 		{"a.ptx", text, false, PTXFile, ""},
 		{"a.ptx", append([]byte("\n\t/* two\nlines */ // one\n"), text...), true, PTXFile, ""},
-		{"a.ptx", append([]byte("text "), text...), true, 0, "!Binary format for key='0', ident='' is not recognized; elfLink fatbinary error"},
+		{"a.ptx", append([]byte("text "), text...), true, 0,
+			"!Binary format for key='0', ident='' is not recognized; elfLink fatbinary error"},
 		{"a.ptx", unknown, true, 0, "!Binary format for key='0', ident='' is not recognized; elfLink fatbinary error"},
 		{"a.o", text, true, Unknown, "neither"},
 		{"a.bc", gpuBitcode, false, 0, "!should never see bc files"},
@@ -132,7 +135,8 @@ func TestRecognition(t *testing.T) {
 		}
 		o := objects[0]
 		if o.Kind != test.kind || !strings.Contains(o.Ignored, test.want) || (o.Ignored == "") != (test.want == "") {
-			t.Errorf("%s (%d bytes): %v, ignored %q; want %v, %q", test.name, len(test.data), o.Kind, o.Ignored, test.kind, test.want)
+			t.Errorf("%s (%d bytes): %v, ignored %q; want %v, %q", test.name, len(test.data), o.Kind, o.Ignored, test.kind,
+				test.want)
 		}
 		if o.Origin.String() != test.name || (o.Ignored == "") != (len(o.Modules) > 0) {
 			t.Errorf("%s: %d modules of %v", test.name, len(o.Modules), o.Origin)
@@ -147,7 +151,8 @@ func TestPTXFile(t *testing.T) {
 		t.Fatalf("%d objects, %v", len(objects), err)
 	}
 	o := objects[0]
-	if m := &o.Modules[0]; m.String() != "PTX for sm_75" || m.Major != 9 || m.Minor != 0 || !strings.HasSuffix(o.RegisterID, "_a_ptx") {
+	if m := &o.Modules[0]; m.String() != "PTX for sm_75" || m.Major != 9 || m.Minor != 0 ||
+		!strings.HasSuffix(o.RegisterID, "_a_ptx") {
 		t.Errorf("it is %s %d.%d, registered as %s", m, m.Major, m.Minor, o.RegisterID)
 	}
 	// nvlink leaves it to ptxas to refuse a target that is too low.
@@ -191,7 +196,8 @@ func data(t *testing.T, o *Object) (got []string) {
 func TestHostObject(t *testing.T) {
 	refs := objecttest.NoRefs()
 	refs[".nvHRKE"] = "_Z1k*"
-	t.Chdir(write(t, map[string][]byte{"a.o": objecttest.HostObject(fat, "_1_a_cu", refs), "b.o": objecttest.HostObject(fat, "_2_b_cu", nil)}))
+	t.Chdir(write(t, map[string][]byte{"a.o": objecttest.HostObject(fat, "_1_a_cu", refs),
+		"b.o": objecttest.HostObject(fat, "_2_b_cu", nil)}))
 	objects, err := ReadAll(Inputs{Files: []string{"a.o", "b.o"}}, nil)
 	if err != nil || len(objects) != 2 {
 		t.Fatalf("%d objects, %v", len(objects), err)
@@ -218,7 +224,8 @@ func TestHostObject(t *testing.T) {
 		t.Errorf("the fat binary has %d bytes, %v", len(container), err)
 	}
 	alone, err := a.Modules[0].Container()
-	if want := objecttest.Fatbin(objecttest.Member{Kind: 8, Arch: 80, Options: "-ftz=0 ", Payload: irCode}); err != nil || !bytes.Equal(alone, want) {
+	if want := objecttest.Fatbin(objecttest.Member{Kind: 8, Arch: 80, Options: "-ftz=0 ", Payload: irCode}); err != nil ||
+		!bytes.Equal(alone, want) {
 		t.Errorf("the module alone has %d bytes, %v", len(alone), err)
 	}
 }
@@ -228,7 +235,8 @@ func TestMergedObject(t *testing.T) {
 	both := append(append(bytes.Clone(fat), make([]byte, 8)...), fat90...)
 	refs := objecttest.NoRefs()
 	refs[".nvHRKE"] = "\x00_Z1k*"
-	t.Chdir(write(t, map[string][]byte{"m.o": objecttest.HostObject(both, "_1_a_cu\x00\x00\x00__NV_MODULE_ID\x00_2_b_cu", refs)}))
+	t.Chdir(
+		write(t, map[string][]byte{"m.o": objecttest.HostObject(both, "_1_a_cu\x00\x00\x00__NV_MODULE_ID\x00_2_b_cu", refs)}))
 	var reported []string
 	objects, err := Read("m.o", false, func(m *message.Message) { reported = append(reported, m.ID) })
 	if err != nil || len(objects) != 2 {
@@ -266,7 +274,8 @@ func TestLinkedIDs(t *testing.T) {
 
 // Inputs without an id of their own are registered by their path.
 func TestRegisterIDByPath(t *testing.T) {
-	folder := write(t, map[string][]byte{"s-1/9+b.80.cubin": code, "n.a": objecttest.Archive(objecttest.File{Name: "n.o", Data: objecttest.HostObject(fat, "", nil)})})
+	folder := write(t, map[string][]byte{"s-1/9+b.80.cubin": code,
+		"n.a": objecttest.Archive(objecttest.File{Name: "n.o", Data: objecttest.HostObject(fat, "", nil)})})
 	t.Chdir(folder)
 	prefix := strings.Map(func(r rune) rune {
 		if strings.ContainsRune("/-.", r) {
@@ -308,7 +317,8 @@ func TestChangedFile(t *testing.T) {
 func TestDamagedPayload(t *testing.T) {
 	damaged := bytes.Clone(fat90)
 	damaged[16+64] ^= 0xff
-	obfuscated := objecttest.Fatbin(objecttest.Member{Kind: 8, Arch: 80, Flags: 0x10000, Payload: irCode, Compression: "zstd"})
+	obfuscated := objecttest.Fatbin(objecttest.Member{Kind: 8, Arch: 80, Flags: 0x10000, Payload: irCode,
+		Compression: "zstd"})
 	t.Chdir(write(t, map[string][]byte{"d.fatbin": damaged, "o.fatbin": obfuscated}))
 	objects, err := ReadAll(Inputs{Files: []string{"d.fatbin", "o.fatbin"}}, nil)
 	if err != nil {
@@ -328,7 +338,8 @@ func TestDamagedPayload(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	archive := objecttest.Archive(objecttest.File{Name: "a.o", Data: host}, objecttest.File{Name: "t.txt", Data: unknown})
-	for extension, data := range map[string][]byte{"o": host, "cubin": code, "fatbin": fat, "ltoir": irCode, "ptx": text, "a": archive} {
+	for extension, data := range map[string][]byte{"o": host, "cubin": code, "fatbin": fat, "ltoir": irCode, "ptx": text,
+		"a": archive} {
 		f.Add(extension, data)
 	}
 	folder := f.TempDir()

@@ -90,7 +90,8 @@ func (o *OpenSource) mapped() ([]byte, error) {
 	}
 	page := int64(os.Getpagesize())
 	start := offset / page * page
-	data, err := unix.Mmap(int(o.file.Fd()), start, int(offset-start+size), unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_POPULATE)
+	data, err := unix.Mmap(int(o.file.Fd()), start, int(offset-start+size), unix.PROT_READ,
+		unix.MAP_PRIVATE|unix.MAP_POPULATE)
 	if err != nil {
 		return o.all()
 	}

@@ -44,7 +44,7 @@ func (o *Options) Check(report func(*message.Message)) error {
 // checkFiles looks for what every link must be given. A virtual target is
 // allowed to have no output file where nvlink writes none.
 func (o *Options) checkFiles() error {
-	needsOutput := o.Arch.Kind == SM || o.Arch.Kind == Compute && o.LTO
+	needsOutput := o.Arch.Kind == SM || (o.Arch.Kind == Compute && o.LTO)
 	switch {
 	case o.Arch == Target{}:
 		m := fatal("no-arch", "Unknown arch name '(null)'")
@@ -122,7 +122,8 @@ func (o *Options) CheckCompile(report func(*message.Message)) error {
 
 // TwoSplits is for a link that is to be split in both ways.
 func TwoSplits() *message.Message {
-	return incompatible("Incompatible options '-split-compile' and '-split-compile-extended', using '-split-compile-extended'")
+	return incompatible(
+		"Incompatible options '-split-compile' and '-split-compile-extended', using '-split-compile-extended'")
 }
 
 func conflict(a, b string) error {

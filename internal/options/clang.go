@@ -67,7 +67,8 @@ func FromClang(args []string) ([]string, error) {
 	return out, nil
 }
 
-var takesValue = map[string]bool{"o": true, "arch": true, "mllvm": true, "cuda-path": true, "plugin": true, "plugin-opt": true}
+var takesValue = map[string]bool{"o": true, "arch": true, "mllvm": true, "cuda-path": true, "plugin": true,
+	"plugin-opt": true}
 
 // pluginOption translates one of those that clang has for linkers' plugins. The target
 // is known here, and so is the number of threads.
@@ -77,13 +78,15 @@ func pluginOption(option string) (translated []string, known bool) {
 		return []string{"--warpld-lto=thin"}, true
 	case len(option) == 2 && option[0] == 'O':
 		return []string{"-Xnvvm=-opt=" + option[1:]}, true
-	case strings.HasPrefix(option, "-mattr="), strings.HasPrefix(option, "mcpu="), strings.HasPrefix(option, "jobs="), strings.HasPrefix(option, "lto-partitions="):
+	case strings.HasPrefix(option, "-mattr="), strings.HasPrefix(option, "mcpu="), strings.HasPrefix(option, "jobs="),
+		strings.HasPrefix(option, "lto-partitions="):
 		return nil, true
 	}
 	return []string{"--warpld-llvm-options=" + option}, strings.HasPrefix(option, "-")
 }
 
 func clangUsage(what string) error {
-	return &message.Message{Severity: message.Fatal, ID: "clang-option", Text: fmt.Sprintf("warpld in the place of %s does not take '%s'", clangName, what),
+	return &message.Message{Severity: message.Fatal, ID: "clang-option",
+		Text: fmt.Sprintf("warpld in the place of %s does not take '%s'", clangName, what),
 		Hint: "without warpld in COMPILER_PATH clang takes its own " + clangName}
 }

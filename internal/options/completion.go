@@ -60,7 +60,8 @@ func bashCompletion(commands []Command) string {
 	for _, r := range public() {
 		words = append(words, r.spellings()...)
 		if v := r.values(); v != nil {
-			fmt.Fprintf(&values, "\t%s)\n\t\tCOMPREPLY=($(compgen -W '%s' -- \"$word\"))\n\t\treturn\n\t\t;;\n", strings.Join(r.spellings(), "|"), strings.Join(v, " "))
+			fmt.Fprintf(&values, "\t%s)\n\t\tCOMPREPLY=($(compgen -W '%s' -- \"$word\"))\n\t\treturn\n\t\t;;\n",
+				strings.Join(r.spellings(), "|"), strings.Join(v, " "))
 		}
 	}
 	return fmt.Sprintf(bashScript, values.String(), strings.Join(words, " "), strings.Join(names, " "))
@@ -101,7 +102,8 @@ func zshCompletion(commands []Command) string {
 		}
 		if v := r.values(); v != nil {
 			fmt.Fprintf(&values, "%s) compadd -- %s; return ;;\n", strings.Join(r.spellings(), "|"), strings.Join(v, " "))
-			fmt.Fprintf(&joined, "%s=*) compset -P '*='; compadd -- %s ;;\n", strings.Join(r.spellings(), "=*|"), strings.Join(v, " "))
+			fmt.Fprintf(&joined, "%s=*) compset -P '*='; compadd -- %s ;;\n", strings.Join(r.spellings(), "=*|"),
+				strings.Join(v, " "))
 		}
 	}
 	return fmt.Sprintf(zshScript, names.String(), words.String(), values.String(), joined.String())

@@ -16,7 +16,8 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 func TestGoldenTexts(t *testing.T) {
 	docs := filepath.Join("..", "..", "docs")
-	for golden, got := range map[string]string{filepath.Join("testdata", "help.txt"): options.Help("nvlink"), filepath.Join(docs, "warpld.1"): options.ManPage(command.List())} {
+	for golden, got := range map[string]string{filepath.Join("testdata", "help.txt"): options.Help("nvlink"),
+		filepath.Join(docs, "warpld.1"): options.ManPage(command.List())} {
 		if *update {
 			if err := os.WriteFile(golden, []byte(got), 0o666); err != nil {
 				t.Fatal(err)

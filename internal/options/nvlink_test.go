@@ -258,7 +258,8 @@ func TestNvlinkAgreesOnCommandLines(t *testing.T) {
 		} {
 			k.write(t, name, text)
 		}
-		stand := strings.NewReplacer("$LINK", "-arch=sm_80 -o x nosuch.o", "$LTO", "-arch=sm_80 -o x nosuch.o -dlto -nvvmpath=$NVVM")
+		stand := strings.NewReplacer("$LINK", "-arch=sm_80 -o x nosuch.o", "$LTO",
+			"-arch=sm_80 -o x nosuch.o -dlto -nvvmpath=$NVVM")
 		for _, p := range probes {
 			k.compare(t, noSuchInput, strings.Fields(stand.Replace(p))...)
 		}
@@ -289,7 +290,8 @@ func TestNvlinkAgreesOnLists(t *testing.T) {
 	eachToolkit(t, func(t *testing.T, k *cudaToolkit) {
 		r := rand.New(rand.NewPCG(1, 2))
 		for range 300 {
-			k.compare(t, noSuchInput, "-arch=sm_80", "-o", "x", "nosuch.o", "-optf", random(r, "a", "b", ",", `"`, `\`, " ", "\t", "'"))
+			k.compare(t, noSuchInput, "-arch=sm_80", "-o", "x", "nosuch.o", "-optf",
+				random(r, "a", "b", ",", `"`, `\`, " ", "\t", "'"))
 		}
 	})
 }
@@ -366,7 +368,8 @@ func TestNvlinkHasTheValuesOfTheTable(t *testing.T) {
 func TestNvlinkAgreesWhenItCompiles(t *testing.T) {
 	eachToolkit(t, func(t *testing.T, k *cudaToolkit) {
 		k.write(t, "k.cu", "__global__ void k(int *p) { *p = 1; }\n")
-		nvcc := exec.CommandContext(t.Context(), filepath.Join(k.root, "bin", "nvcc"), "-ltoir", "-dlto", "-rdc=true", "-arch=lto_80", "k.cu", "-o", "k.ltoir")
+		nvcc := exec.CommandContext(t.Context(), filepath.Join(k.root, "bin", "nvcc"), "-ltoir", "-dlto", "-rdc=true",
+			"-arch=lto_80", "k.cu", "-o", "k.ltoir")
 		nvcc.Dir = k.dir
 		if out, err := nvcc.CombinedOutput(); err != nil {
 			t.Fatalf("nvcc: %v\n%s", err, out)

@@ -23,7 +23,8 @@ const (
 // of warpld's own options, as text, which the command line may override.
 // readFile is asked for options files and response files. Warnings and infos
 // are reported; the error, if any, is a fatal *message.Message.
-func Parse(args []string, env string, readFile func(string) ([]byte, error), report func(*message.Message)) (*Options, error) {
+func Parse(args []string, env string, readFile func(string) ([]byte, error),
+	report func(*message.Message)) (*Options, error) {
 	p := &parser{options: newOptions(), readFile: readFile, report: report}
 	if err := p.parseEnvironment(env); err != nil {
 		return nil, err
@@ -227,7 +228,7 @@ func (p *parser) lookup(word string) (r *row, name, value string, has bool) {
 	name, value, has = strings.Cut(body, "=")
 	for i := range table {
 		t := &table[i]
-		if name == "-"+t.long || t.short != "" && name == t.short {
+		if name == "-"+t.long || (t.short != "" && name == t.short) {
 			return t, name, value, has
 		}
 	}

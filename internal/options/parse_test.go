@@ -47,7 +47,8 @@ func TestParseValues(t *testing.T) {
 		want func(o *Options)
 	}{
 		{"", func(o *Options) {}},
-		{"-lfoo -l foo -l=foo --library=foo --library foo", func(o *Options) { o.Libraries = []string{"foo", "foo", "foo", "foo", "foo"} }},
+		{"-lfoo -l foo -l=foo --library=foo --library foo",
+			func(o *Options) { o.Libraries = []string{"foo", "foo", "foo", "foo", "foo"} }},
 		{"-lineinfo -la=b -L=d -Le,f -l -o", func(o *Options) {
 			o.Libraries, o.LibraryPaths = []string{"ineinfo", "a=b", "-o"}, []string{"d", "e", "f"}
 		}},
@@ -76,9 +77,12 @@ func TestParseValues(t *testing.T) {
 		{"-Xnvvm=-a,-b -Xnvvm -c --Xptxas -v,-O1", func(o *Options) {
 			o.Xnvvm, o.Xptxas = []string{"-a", "-b", "-c"}, []string{"-v", "-O1"}
 		}},
-		{"-w -Werror -disable-infos", func(o *Options) { o.Messages = message.Policy{WarningsAsErrors: true, NoWarnings: true, NoInfos: true} }},
+		{"-w -Werror -disable-infos", func(o *Options) {
+			o.Messages = message.Policy{WarningsAsErrors: true, NoWarnings: true, NoInfos: true}
+		}},
 		{"--warpld-engine=vendor -warpld-time-limit 90 --warpld-keep", func(o *Options) {
-			o.Own = Own{Cache: "on", CacheLimit: 10240, LTO: "full", Merge: "auto", Mode: "exact", Progress: "auto", SliceSize: 128, Engine: "vendor", TimeLimit: 90 * time.Second, KeepWorkDirs: true}
+			o.Own = Own{Cache: "on", CacheLimit: 10240, LTO: "full", Merge: "auto", Mode: "exact", Progress: "auto",
+				SliceSize: 128, Engine: "vendor", TimeLimit: 90 * time.Second, KeepWorkDirs: true}
 		}},
 	}
 	for _, test := range tests {
@@ -134,7 +138,8 @@ func TestParseFatal(t *testing.T) {
 		{"-optf end", "Stray '' character", ""},
 		{"-optf value x", "argument expected after '-l'", ""},
 		{"-optf bad,nosuch", "Unknown option '-foo'", ""},
-		{"-optf own", "Option '--warpld-keep' is not allowed in an options file", "give it on the command line, in an @file or in WARPLD_FLAGS"},
+		{"-optf own", "Option '--warpld-keep' is not allowed in an options file",
+			"give it on the command line, in an @file or in WARPLD_FLAGS"},
 		{"-optf binary", "Options file 'binary' is not text: it holds a NUL byte", ""},
 		{"@nosuch", "Could not open options file 'nosuch'", ""},
 		{"@atself", "Too many options file opened 'atself'", "look for a file that includes itself"},
@@ -230,7 +235,8 @@ func TestFilesNestFifteenDeep(t *testing.T) {
 		}
 		contents[last] = prefix + "z"
 		contents["z"] = "-lZ"
-		if _, err := Parse([]string{prefix + "a"}, "", contents.read, nil); err == nil || err.Error() != "Too many options file opened 'z'" {
+		if _, err := Parse([]string{prefix + "a"}, "", contents.read, nil); err == nil ||
+			err.Error() != "Too many options file opened 'z'" {
 			t.Errorf("%s: %d deep: %v", prefix, maxFileDepth+1, err)
 		}
 	}
@@ -238,13 +244,15 @@ func TestFilesNestFifteenDeep(t *testing.T) {
 
 func TestManyFilesAreTooMany(t *testing.T) {
 	contents := files{"a": strings.Repeat("-optf b ", 100), "b": strings.Repeat("-optf c ", 100), "c": ""}
-	if _, err := Parse([]string{"-optf", "a"}, "", contents.read, nil); err == nil || err.Error() != "Too many options file opened 'c'" {
+	if _, err := Parse([]string{"-optf", "a"}, "", contents.read, nil); err == nil ||
+		err.Error() != "Too many options file opened 'c'" {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestRawIsForTheVendor(t *testing.T) {
-	args := []string{"-arch", "sm_80", "--warpld-engine", "vendor", "@f", "-warpld-keep", "-Xptxas=-v,-O1", "-o", "x", "-optf=g"}
+	args := []string{"-arch", "sm_80", "--warpld-engine", "vendor", "@f", "-warpld-keep", "-Xptxas=-v,-O1", "-o", "x",
+		"-optf=g"}
 	contents := files{"f": "'a b.o' --warpld-verbose -lc @g", "g": "-Ofc=max -dlto"}
 	want := []string{"-arch", "sm_80", "a b.o", "-lc", "-Ofc=max", "-dlto", "-Xptxas=-v,-O1", "-o", "x", "-optf=g"}
 	o, err := Parse(args, "--warpld-time-limit=3", contents.read, nil)
@@ -254,7 +262,8 @@ func TestRawIsForTheVendor(t *testing.T) {
 	if diff := cmp.Diff(want, o.Raw); diff != "" {
 		t.Errorf("Raw (-want +got):\n%s", diff)
 	}
-	own := Own{Cache: "on", CacheLimit: 10240, LTO: "full", Merge: "auto", Mode: "exact", Progress: "auto", SliceSize: 128, Engine: "vendor", Verbose: true, KeepWorkDirs: true, TimeLimit: 3 * time.Second}
+	own := Own{Cache: "on", CacheLimit: 10240, LTO: "full", Merge: "auto", Mode: "exact", Progress: "auto",
+		SliceSize: 128, Engine: "vendor", Verbose: true, KeepWorkDirs: true, TimeLimit: 3 * time.Second}
 	if diff := cmp.Diff(own, o.Own); diff != "" {
 		t.Errorf("Own (-want +got):\n%s", diff)
 	}
@@ -296,7 +305,7 @@ func TestEnvironment(t *testing.T) {
 func TestTableIsSorted(t *testing.T) {
 	for i := 1; i < len(table); i++ {
 		a, b := table[i-1], table[i]
-		if a.group > b.group || a.group == b.group && a.long >= b.long {
+		if a.group > b.group || (a.group == b.group && a.long >= b.long) {
 			t.Errorf("%s comes before %s", a.long, b.long)
 		}
 	}

@@ -21,7 +21,8 @@ type Places struct {
 // What Portable does with options that are not the same everywhere. Of warpld's own
 // it takes only those that the result depends on.
 var (
-	portableOwn = []string{"warpld-dedup-data", "warpld-engine", "warpld-exact-bytes", "warpld-llvm-options", "warpld-lto", "warpld-memory-limit", "warpld-merge",
+	portableOwn = []string{"warpld-dedup-data", "warpld-engine", "warpld-exact-bytes", "warpld-llvm-options",
+		"warpld-lto", "warpld-memory-limit", "warpld-merge",
 		"warpld-mode", "warpld-slice-size", "warpld-strict", "warpld-time-limit", "warpld-verbose"}
 	leftOut     = []string{"host-ccbin", "host-linker-options", "nvvmpath", "options-file", "output-file"}
 	outputs     = []string{"dot-file", "register-link-binaries", "time", "uidx-file"}
@@ -52,7 +53,8 @@ func (o *Options) Portable(p Places) ([]string, error) {
 			}
 		case slices.Contains(outputs, w.row.long) && w.value != "-":
 			words = append(words, "--"+w.row.long+"="+p.Output(w.row.long))
-		case slices.Contains(leftOut, w.row.long), w.row.group == own && !slices.Contains(portableOwn, w.row.long), w.overridden(o.words[i+1:]):
+		case slices.Contains(leftOut, w.row.long), w.row.group == own && !slices.Contains(portableOwn, w.row.long),
+			w.overridden(o.words[i+1:]):
 		default:
 			words = append(words, w.text())
 		}

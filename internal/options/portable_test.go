@@ -21,14 +21,17 @@ func places() Places {
 func TestPortable(t *testing.T) {
 	tests := []struct{ args, env, want string }{
 		{"-arch sm_80 -dlto a.o -o x.cubin ./a.o", "", "--arch=sm_80 --dlto in1 in2"},
-		{`-L/x,"/y,z" -L/w -lm -nvvmpath=/cuda/nvvm -r`, "", "--library-path=lib0 --library-path=lib1 --library-path=lib2 --library=m --relocatable-link"},
-		{"-r --host-ccbin=g++ -Xlinker=-x", "", "--relocatable-link"}, // nvcc gives them always; scripts for the host linker alone need them
+		{`-L/x,"/y,z" -L/w -lm -nvvmpath=/cuda/nvvm -r`, "",
+			"--library-path=lib0 --library-path=lib1 --library-path=lib2 --library=m --relocatable-link"},
+		// nvcc gives them always; scripts for the host linker alone need them
+		{"-r --host-ccbin=g++ -Xlinker=-x", "", "--relocatable-link"},
 		{"@words", "", "--dlto in1"},
 		{"-g -optf more b.o", "", "--debug --arch=sm_90 in1 in2"},
 		{"-time=- --register-link-binaries /tmp/r.h", "", "--time=- --register-link-binaries=out-register-link-binaries"},
 		{"-time t.csv -dot=d -uidx u", "", "--time=out-time --dot-file=out-dot-file --uidx-file=out-uidx-file"},
 		// What overrides counts, and what is of this machine does not.
-		{"--warpld-mode=exact --warpld-cuda=/x --warpld-jobs=3", "--warpld-mode=fast --warpld-strict", "--warpld-strict --warpld-mode=exact"},
+		{"--warpld-mode=exact --warpld-cuda=/x --warpld-jobs=3", "--warpld-mode=fast --warpld-strict",
+			"--warpld-strict --warpld-mode=exact"},
 		{"-arch=sm_80 -arch=sm_90", "", "--arch=sm_80 --arch=sm_90"}, // of which nvlink warns
 		{"-Ofc -Xptxas=-v,-O2 -Xptxas -O3", "", "--Ofast-compile=0 --Xptxas=-v,-O2 --Xptxas=-O3"},
 	}
@@ -68,7 +71,8 @@ func portable(t *testing.T, args []string, env string, files files, p Places) ([
 func TestPortableKnowsAllFiles(t *testing.T) {
 	known := slices.Concat(leftOut, outputs, makesNoLink, []string{"library-path"})
 	for _, r := range table {
-		names := strings.Contains(r.value, "file") || strings.Contains(r.value, "director") || strings.Contains(r.value, "path") || strings.Contains(r.value, "program")
+		names := strings.Contains(r.value, "file") || strings.Contains(r.value, "director") ||
+			strings.Contains(r.value, "path") || strings.Contains(r.value, "program")
 		if names && r.group != own && !slices.Contains(known, r.long) {
 			t.Errorf("--%s: what becomes of it when a link is packed?", r.long)
 		}

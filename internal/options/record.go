@@ -10,8 +10,10 @@ import (
 // recorded are the options that nvlink writes into the tool record of its
 // output, in the order in which it does, whatever that of the command line.
 var recorded = []string{
-	"suppress-stack-size-warning", "suppress-arch-warning", "output-file", "debug", "arch", "machine", "library", "library-path",
-	"register-link-binaries", "verbose", "verbose2", "preserve-relocs", "disable-warnings", "warning-as-error", "disable-infos",
+	"suppress-stack-size-warning", "suppress-arch-warning", "output-file", "debug", "arch", "machine", "library",
+	"library-path",
+	"register-link-binaries", "verbose", "verbose2", "preserve-relocs", "disable-warnings", "warning-as-error",
+	"disable-infos",
 	"keep-system-libraries", "kernels-used", "variables-used", "cpu-arch", "report-arch", "extra-warnings",
 	"link-time-opt", "dlto", "nvvmpath", "split-compile", "split-compile-extended", "Ofast-compile", "suppress-debug-info",
 	"Xptxas", "Xnvvm", "maxrregcount", "dump-callgraph", "dump-callgraph-no-demangle", "use-host-info", "ignore-host-info",
@@ -31,7 +33,7 @@ func (o *Options) Record() string {
 	}
 	for _, long := range recorded {
 		names := long == "output-file" || long == "register-link-binaries"
-		if !o.given[long] || names && !o.Debug {
+		if !o.given[long] || (names && !o.Debug) {
 			continue
 		}
 		at := slices.IndexFunc(table, func(r row) bool { return r.long == long })

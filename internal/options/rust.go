@@ -52,9 +52,11 @@ func FromRust(args []string) ([]string, error) {
 	return out, nil
 }
 
-var rustTakesValue = map[string]bool{"-L": true, "-o": true, "--target": true, "--target-cpu": true, "--export-symbol": true}
+var rustTakesValue = map[string]bool{"-L": true, "-o": true, "--target": true, "--target-cpu": true,
+	"--export-symbol": true}
 
 func rustUsage(what string) error {
-	return &message.Message{Severity: message.Fatal, ID: "rust-option", Text: fmt.Sprintf("warpld in the place of %s does not take '%s'", rustName, what),
+	return &message.Message{Severity: message.Fatal, ID: "rust-option",
+		Text: fmt.Sprintf("warpld in the place of %s does not take '%s'", rustName, what),
 		Hint: "rustc's -C linker=PATH names another linker"}
 }

@@ -7,8 +7,10 @@ import (
 
 func TestFromRust(t *testing.T) {
 	for _, test := range []struct{ args, want string }{
-		{"--export-symbol k --export-symbol v a.rcgu.o libcore.rlib -L /x --target nvptx64-nvidia-cuda --target-cpu sm_90 -o k.ptx -O3 --debug --warpld-llvm=22 h.bc",
-			"-dlto a.rcgu.o libcore.rlib -L /x -arch=sm_90 -o k.ptx -emit-ptx -Xnvvm=-opt=3 --warpld-llvm=22 h.bc -kernels-used=k,v -variables-used=k,v"},
+		{"--export-symbol k --export-symbol v a.rcgu.o libcore.rlib -L /x --target nvptx64-nvidia-cuda --target-cpu sm_90 " +
+			"-o k.ptx -O3 --debug --warpld-llvm=22 h.bc",
+			"-dlto a.rcgu.o libcore.rlib -L /x -arch=sm_90 -o k.ptx -emit-ptx -Xnvvm=-opt=3 --warpld-llvm=22 h.bc " +
+				"-kernels-used=k,v -variables-used=k,v"},
 		{"a.o -o k.cubin -Oz", "-dlto a.o -o k.cubin -Xnvvm=-opt=2"},
 	} {
 		got, err := FromRust(strings.Fields(test.args))

@@ -48,7 +48,7 @@ func closest(word string, candidates []string) string {
 		if len(word) > 2 && strings.HasPrefix(c, word) {
 			d = min(d, 1)
 		}
-		if d < limit || d == limit && best == "" {
+		if d < limit || (d == limit && best == "") {
 			best, limit = c, d
 		}
 	}

@@ -128,7 +128,7 @@ func splitOptionsFile(text string) ([]string, error) {
 	for i, w := range words {
 		var kept strings.Builder
 		for j := range len(w) {
-			if w[j] != '"' || j > 0 && w[j-1] == '\\' {
+			if w[j] != '"' || (j > 0 && w[j-1] == '\\') {
 				kept.WriteByte(w[j])
 			}
 		}

@@ -19,7 +19,8 @@ func Diff(w io.Writer, before, after *Record) bool {
 	d.value("mode", before.Mode, after.Mode)
 	d.value("engine", before.Engine, after.Engine)
 	compare(d, "input", before.Inputs, after.Inputs, func(i Input) string { return i.Name }, describeInput)
-	compare(d, "option", before.Options, after.Options, func(o Option) string { return o.Name }, func(o Option) string { return cmp.Or(o.Value, "its default") })
+	compare(d, "option", before.Options, after.Options, func(o Option) string { return o.Name },
+		func(o Option) string { return cmp.Or(o.Value, "its default") })
 	compare(d, "kernel", before.Kernels, after.Kernels, func(k Kernel) string { return k.Name }, describeKernel)
 	if before.Output != nil && after.Output != nil {
 		d.value("result", before.Output.SHA256, after.Output.SHA256)
@@ -84,5 +85,6 @@ func describeInput(i Input) string {
 }
 
 func describeKernel(k Kernel) string {
-	return fmt.Sprintf("%d registers, %d stack, %d spills, %d shared, %d code", k.Registers, k.Stack, k.Spills, k.Shared, k.Code)
+	return fmt.Sprintf("%d registers, %d stack, %d spills, %d shared, %d code", k.Registers, k.Stack, k.Spills, k.Shared,
+		k.Code)
 }

@@ -21,8 +21,10 @@ func sample() *record.Record {
 	return &record.Record{
 		Toolkit: "13.0.88", Target: "sm_80", Arguments: []string{"-dlto", "a.o", "b.o", "c.o"}, Wall: 1_500_000,
 		Inputs: []record.Input{
-			{Name: "a.o", Kind: "host object", File: record.File{Path: "a.o", SHA256: "aaaaaaaaaaaaaaaa"}, SymbolsFrom: "its LTO-IR", Modules: []record.Module{{Kind: "LTO-IR", Target: "sm_80", Linked: true}}},
-			{Name: "b.o", Kind: "host object", Modules: []record.Module{{Kind: "ELF", Target: "sm_75"}, {Kind: "ELF", Target: "sm_80", Linked: true}}},
+			{Name: "a.o", Kind: "host object", File: record.File{Path: "a.o", SHA256: "aaaaaaaaaaaaaaaa"},
+				SymbolsFrom: "its LTO-IR", Modules: []record.Module{{Kind: "LTO-IR", Target: "sm_80", Linked: true}}},
+			{Name: "b.o", Kind: "host object", Modules: []record.Module{{Kind: "ELF", Target: "sm_75"},
+				{Kind: "ELF", Target: "sm_80", Linked: true}}},
 			{Name: "c.o", Kind: "host object", Modules: []record.Module{{Kind: "ELF", Target: "sm_90"}}},
 			{Name: "libm.a:x.o", Kind: "host object", NotLinked: "it has no device code"},
 		},
@@ -30,24 +32,32 @@ func sample() *record.Record {
 		Engine: "nvvm", EngineReason: "all LTO-IR can be read",
 		Options: []record.Option{
 			{Name: "-ftz", Value: "-ftz=0", Votes: []record.Vote{{Value: "-ftz=0", Inputs: []string{"a.o", "d.o"}}}},
-			{Name: "-maxrregcount", Value: "-maxrregcount=32", Votes: []record.Vote{{Value: "-maxrregcount=32", Inputs: []string{"a.o"}}, {Inputs: []string{"d.o"}}}},
+			{Name: "-maxrregcount", Value: "-maxrregcount=32",
+				Votes: []record.Vote{{Value: "-maxrregcount=32", Inputs: []string{"a.o"}}, {Inputs: []string{"d.o"}}}},
 		},
 		Phases: []record.Phase{{Name: "plan", Start: 10, Wall: 20}},
 		Actions: []record.Action{
-			{Label: "compile", Tool: "warpld", Source: "ran", Start: 100, Wall: 900_000, CPU: 800_000, Memory: 50 << 20, Waited: 50,
-				Stages: []record.Phase{{Name: "load", Start: 200, Wall: 50}, {Name: "nvvmCompileProgram", Start: 250, Wall: 899_850}}},
+			{Label: "compile", Tool: "warpld", Source: "ran", Start: 100, Wall: 900_000, CPU: 800_000, Memory: 50 << 20,
+				Waited: 50,
+				Stages: []record.Phase{{Name: "load", Start: 200, Wall: 50},
+					{Name: "nvvmCompileProgram", Start: 250, Wall: 899_850}}},
 			{Label: "assemble", Tool: "ptxas", Source: "cache", Start: 200, Wall: 300},
 			{Label: "assemble", Tool: "ptxas", Source: "ran", Failure: "exit code 255", Start: 600, Wall: 100},
 		},
 		Messages: []record.Message{{Severity: "info", Text: "not shown"}, {Severity: "warning", Text: "stack size unknown"}},
 		Output:   &record.File{Path: "out.cubin", Size: 4096, SHA256: "11"},
 		Kernels:  []record.Kernel{{Name: "k", Registers: 24}, {Name: "old", Registers: 8}},
-		Sections: []record.Section{{Name: ".text.k", Offset: 0x200, Size: 0x80}, {Name: ".nv.global", Offset: 0x280, Size: 12}},
+		Sections: []record.Section{{Name: ".text.k", Offset: 0x200, Size: 0x80},
+			{Name: ".nv.global", Offset: 0x280, Size: 12}},
 		Symbols: []record.Symbol{
-			{Name: "k", Kind: "kernel", Inputs: []string{"a.o"}, Kept: true, Reason: "host code refers to it", ReasonInput: "a.o", Section: ".text.k", Size: 0x80},
-			{Name: "_Z1fi", Kind: "function", Inputs: []string{"a.o", "b.o"}, Reason: "no call of it was left after optimization", By: "k"},
-			{Name: "late", Kind: "variable", Inputs: []string{"a.o"}, Kept: true, Reason: "code that is kept needs it", By: "_Z1fi", Section: ".nv.global", Offset: 8, Size: 4},
-			{Name: "early", Kind: "variable", Inputs: []string{"a.o"}, Kept: true, Reason: "host code refers to it", ReasonInput: "b.o", Section: ".nv.global", Size: 8},
+			{Name: "k", Kind: "kernel", Inputs: []string{"a.o"}, Kept: true, Reason: "host code refers to it",
+				ReasonInput: "a.o", Section: ".text.k", Size: 0x80},
+			{Name: "_Z1fi", Kind: "function", Inputs: []string{"a.o", "b.o"},
+				Reason: "no call of it was left after optimization", By: "k"},
+			{Name: "late", Kind: "variable", Inputs: []string{"a.o"}, Kept: true, Reason: "code that is kept needs it",
+				By: "_Z1fi", Section: ".nv.global", Offset: 8, Size: 4},
+			{Name: "early", Kind: "variable", Inputs: []string{"a.o"}, Kept: true, Reason: "host code refers to it",
+				ReasonInput: "b.o", Section: ".nv.global", Size: 8},
 			{Name: "__nv_static_2__1__Z4lostPi", Kind: "kernel", Inputs: []string{"a.o"}, Reason: "no host code refers to it"},
 		},
 	}
@@ -72,7 +82,8 @@ not listed are the symbols of b.o
 		{"why-live with a pattern", func(w io.Writer) { r.WhyLive(w, "lost(*") }, `kernel lost(int*) (static) of a.o is not in the output
   no host code refers to it
 `},
-		{"why-live of nothing", func(w io.Writer) { r.WhyLive(w, "other") }, "other: it is not among the symbols that are known; link with --warpld-why-live=other to know all\n"},
+		{"why-live of nothing", func(w io.Writer) { r.WhyLive(w, "other") },
+			"other: it is not among the symbols that are known; link with --warpld-why-live=other to know all\n"},
 		{"map", func(w io.Writer) { r.WriteMap(w) }, `out.cubin, 4096 bytes, for sm_80
 
     offset       size  section, symbol

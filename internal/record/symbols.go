@@ -76,7 +76,8 @@ func (r *Record) WhyLive(w io.Writer, name string) {
 	case r.SymbolsTraced:
 		fmt.Fprintf(w, "%s: no input defines it\n", name)
 	default:
-		fmt.Fprintf(w, "%s: it is not among the symbols that are known; link with --warpld-why-live=%s to know all\n", name, name)
+		fmt.Fprintf(w, "%s: it is not among the symbols that are known; link with --warpld-why-live=%s to know all\n", name,
+			name)
 	}
 }
 
@@ -93,9 +94,11 @@ func writeChain(w io.Writer, y *Symbol, byName map[string]*Symbol) {
 		next := byName[y.By]
 		switch {
 		case next != nil && len(seen) == 1:
-			fmt.Fprintf(w, "  %s; it is used by the %s %s of %s\n", y.Reason, next.Kind, message.Demangle(next.Name), message.FirstFew(next.Inputs))
+			fmt.Fprintf(w, "  %s; it is used by the %s %s of %s\n", y.Reason, next.Kind, message.Demangle(next.Name),
+				message.FirstFew(next.Inputs))
 		case next != nil:
-			fmt.Fprintf(w, "  which is used by the %s %s of %s\n", next.Kind, message.Demangle(next.Name), message.FirstFew(next.Inputs))
+			fmt.Fprintf(w, "  which is used by the %s %s of %s\n", next.Kind, message.Demangle(next.Name),
+				message.FirstFew(next.Inputs))
 		default:
 			fmt.Fprintf(w, "  %s\n", strings.TrimSuffix(y.Reason+": "+y.ReasonInput, ": "))
 		}

@@ -31,22 +31,26 @@ func (r *Record) WriteTrace(w io.Writer) error {
 		{Name: "thread_name", Phase: "M", Process: linker, Args: map[string]any{"name": "phases"}},
 	}
 	for _, p := range r.Phases {
-		events = append(events, event{Name: p.Name, Category: "phase", Phase: "X", Start: p.Start, Length: &p.Wall, Process: linker})
+		events = append(events, event{Name: p.Name, Category: "phase", Phase: "X", Start: p.Start, Length: &p.Wall,
+			Process: linker})
 	}
 	tracks := 0
 	for _, t := range r.Tracks() {
 		if t.Track > tracks {
 			tracks = t.Track
 			name := fmt.Sprintf("actions %d", tracks)
-			events = append(events, event{Name: "thread_name", Phase: "M", Process: linker, Track: tracks, Args: map[string]any{"name": name}})
+			events = append(events, event{Name: "thread_name", Phase: "M", Process: linker, Track: tracks,
+				Args: map[string]any{"name": name}})
 		}
 		a := t.Action
-		args := map[string]any{"tool": a.Tool, "arguments": a.Arguments, "source": a.Source, "cpu_us": a.CPU, "memory": a.Memory}
+		args := map[string]any{"tool": a.Tool, "arguments": a.Arguments, "source": a.Source, "cpu_us": a.CPU,
+			"memory": a.Memory}
 		if a.Failure != "" {
 			args["failure"] = a.Failure
 		}
 		slice := func(name, category string, start, length int64, args map[string]any) {
-			events = append(events, event{Name: name, Category: category, Phase: "X", Start: start, Length: &length, Process: linker, Track: t.Track, Args: args})
+			events = append(events, event{Name: name, Category: category, Phase: "X", Start: start, Length: &length,
+				Process: linker, Track: t.Track, Args: args})
 		}
 		slice(a.Label, "action", a.Start, a.Wall, args)
 		if a.Waited > 0 {

@@ -38,7 +38,8 @@ func newGraph(r *record.Record) *graph {
 	for _, in := range r.Inputs {
 		if in.SymbolsFrom != "" {
 			place[in.Name] = len(g.Nodes)
-			g.Nodes = append(g.Nodes, graphNode{Y: nodeHeight/2 + len(g.Nodes)*nodeHeight, Name: shortened(filepath.Base(in.Name)), Full: in.Name})
+			g.Nodes = append(g.Nodes, graphNode{Y: nodeHeight/2 + len(g.Nodes)*nodeHeight,
+				Name: shortened(filepath.Base(in.Name)), Full: in.Name})
 		}
 	}
 	for _, in := range r.Inputs {

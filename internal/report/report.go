@@ -94,7 +94,8 @@ func (v *view) Disagreed() []record.Option {
 
 // Loud are the messages that people should see.
 func (v *view) Loud() []record.Message {
-	return slices.DeleteFunc(slices.Clone(v.Messages), func(m record.Message) bool { return m.Severity == message.Info.String() })
+	return slices.DeleteFunc(slices.Clone(v.Messages),
+		func(m record.Message) bool { return m.Severity == message.Info.String() })
 }
 
 // files lists some of the files without their folders.

@@ -17,30 +17,39 @@ import (
 // sample has something of everything, and names that are no HTML.
 func sample() *record.Record {
 	return &record.Record{
-		Target: "sm_80", Toolkit: "13.0.88", Wall: 2_000_000, Mode: "partial", Engine: "nvvm", EngineReason: "all LTO-IR can be read",
-		Arguments: []string{"-dlto", "<a>.o"},
-		Reasons:   []record.Reason{{Rule: "native code takes part", Input: "dir/b.o"}},
+		Target: "sm_80", Toolkit: "13.0.88", Wall: 2_000_000, Mode: "partial", Engine: "nvvm",
+		EngineReason: "all LTO-IR can be read",
+		Arguments:    []string{"-dlto", "<a>.o"},
+		Reasons:      []record.Reason{{Rule: "native code takes part", Input: "dir/b.o"}},
 		Options: []record.Option{
 			{Name: "-ftz", Value: "-ftz=1", Votes: []record.Vote{{Value: "-ftz=1", Inputs: []string{"a.o"}}}},
-			{Name: "-maxrregcount", Value: "-maxrregcount=32", Votes: []record.Vote{{Value: "-maxrregcount=32", Inputs: []string{"a.o"}}, {Inputs: []string{"dir/b.o"}}}}},
+			{Name: "-maxrregcount", Value: "-maxrregcount=32",
+				Votes: []record.Vote{{Value: "-maxrregcount=32", Inputs: []string{"a.o"}}, {Inputs: []string{"dir/b.o"}}}}},
 		Inputs: []record.Input{
-			{Name: "<a>.o", Kind: "host object", SymbolsFrom: "x", Uses: []string{"dir/b.o"}, Modules: []record.Module{{Kind: "LTO-IR", Target: "sm_80", Linked: true}}},
-			{Name: "dir/b.o", Kind: "host object", SymbolsFrom: "x", Modules: []record.Module{{Kind: "ELF", Target: "sm_80", Linked: true}}},
+			{Name: "<a>.o", Kind: "host object", SymbolsFrom: "x", Uses: []string{"dir/b.o"},
+				Modules: []record.Module{{Kind: "LTO-IR", Target: "sm_80", Linked: true}}},
+			{Name: "dir/b.o", Kind: "host object", SymbolsFrom: "x",
+				Modules: []record.Module{{Kind: "ELF", Target: "sm_80", Linked: true}}},
 			{Name: "c.o", Kind: "host object", NotLinked: "it has no device code"}},
 		Phases: []record.Phase{{Name: "plan", Start: 0, Wall: 1000}},
 		Actions: []record.Action{
 			{Label: "compile", Tool: "/bin/warpld", Source: "ran", Start: 1000, Wall: 900_000, CPU: 800_000, Memory: 64 << 20},
 			{Label: "assemble", Tool: "/bin/ptxas", Source: "cache", Start: 2000, Wall: 100},
-			{Label: "assemble", Tool: "/bin/ptxas", Source: "ran", Where: "worker-7", Start: 3000, Wall: 600_000, Waited: 100_000},
+			{Label: "assemble", Tool: "/bin/ptxas", Source: "ran", Where: "worker-7", Start: 3000, Wall: 600_000,
+				Waited: 100_000},
 			{Label: "merge", Tool: "/bin/nvlink", Source: "ran", Failure: "exit code 255", Start: 950_000, Wall: 5}},
-		Messages: []record.Message{{Severity: "info", Text: "silent"}, {Severity: "warning", Text: "stack <unknown>", Notes: []string{"a note"}, Hint: "a hint"}},
-		Output:   &record.File{Path: "out/prog.cubin", Size: 20480},
-		Kernels:  []record.Kernel{{Name: "_Z1kPi", Registers: 64, Stack: 16, Shared: 2048, Barriers: 1, Code: 512, Constant: map[string]uint64{"0": 360, "3": 8}}, {Name: "huge", Registers: 255, Code: 1024}},
-		Sections: []record.Section{{Name: ".text._Z1kPi", Size: 512}, {Name: ".text.huge", Size: 1024}, {Name: ".symtab", Size: 96}},
+		Messages: []record.Message{{Severity: "info", Text: "silent"},
+			{Severity: "warning", Text: "stack <unknown>", Notes: []string{"a note"}, Hint: "a hint"}},
+		Output: &record.File{Path: "out/prog.cubin", Size: 20480},
+		Kernels: []record.Kernel{{Name: "_Z1kPi", Registers: 64, Stack: 16, Shared: 2048, Barriers: 1, Code: 512,
+			Constant: map[string]uint64{"0": 360, "3": 8}}, {Name: "huge", Registers: 255, Code: 1024}},
+		Sections: []record.Section{{Name: ".text._Z1kPi", Size: 512}, {Name: ".text.huge", Size: 1024},
+			{Name: ".symtab", Size: 96}},
 		Symbols: []record.Symbol{
 			{Name: "_Z1kPi", Kind: "kernel", Inputs: []string{"<a>.o"}, Kept: true, Reason: "host code refers to it", Size: 512},
 			{Name: "_Z4lostPi", Kind: "kernel", Inputs: []string{"<a>.o"}, Reason: "no host code refers to it"},
-			{Name: "v", Kind: "variable", Inputs: []string{"dir/b.o"}, Reason: "no use of it was left after optimization", By: "_Z1kPi"}},
+			{Name: "v", Kind: "variable", Inputs: []string{"dir/b.o"}, Reason: "no use of it was left after optimization",
+				By: "_Z1kPi"}},
 	}
 }
 
@@ -74,7 +83,8 @@ func TestContents(t *testing.T) {
 		"not linked":     `no: it has no device code`,
 		"escaped":        `&lt;a&gt;.o`,
 		"message":        `stack &lt;unknown&gt;`,
-		"size of part":   `code<span class="bar" style="width:100.0%"></span></th><td class="n">2</td><td class="n">1536 B</td>`,
+		"size of part": `code<span class="bar" style="width:100.0%"></span></th><td class="n">2</td><td class="n">1536 ` +
+			`B</td>`,
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("%s: no %q in the page", what, want)
@@ -105,7 +115,8 @@ func TestSelfContained(t *testing.T) {
 
 // Elements are closed in their order, whatever the record has.
 func TestWellFormed(t *testing.T) {
-	for name, r := range map[string]*record.Record{"full": sample(), "empty": {}, "failed": {Exit: 255, Target: "sm_80", Messages: []record.Message{{Severity: "error", Text: "no"}}}} {
+	for name, r := range map[string]*record.Record{"full": sample(), "empty": {},
+		"failed": {Exit: 255, Target: "sm_80", Messages: []record.Message{{Severity: "error", Text: "no"}}}} {
 		d := xml.NewDecoder(strings.NewReader(rendered(t, r)))
 		d.Strict, d.Entity = true, xml.HTMLEntity
 		for {
@@ -130,7 +141,8 @@ func TestTables(t *testing.T) {
 	}
 	for i, table := range tables[1:] {
 		table, _, _ = strings.Cut(table, "</table>")
-		if !strings.Contains(table, "<caption>") || !strings.Contains(table, `scope="col"`) || !strings.Contains(table, `scope="row"`) {
+		if !strings.Contains(table, "<caption>") || !strings.Contains(table, `scope="col"`) ||
+			!strings.Contains(table, `scope="row"`) {
 			t.Errorf("table %d lacks a caption or heads: %.80s", i, table)
 		}
 		if !strings.HasSuffix(strings.TrimSpace(tables[i]), `tabindex="0">`) {

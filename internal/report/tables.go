@@ -179,8 +179,10 @@ func partsOf(r *record.Record) []sizeRow {
 
 func sectionUse(name string) string {
 	for _, use := range []struct{ prefix, use string }{
-		{".text.", "code"}, {".nv.constant", "constants and parameters"}, {".nv.global", "variables"}, {".nv.shared", "shared memory (no bytes in the file)"},
-		{".debug", "debug information"}, {".nv_debug", "debug information"}, {".rel", "relocations"}, {".nv.info", "attributes of kernels"},
+		{".text.", "code"}, {".nv.constant", "constants and parameters"}, {".nv.global", "variables"},
+		{".nv.shared", "shared memory (no bytes in the file)"},
+		{".debug", "debug information"}, {".nv_debug", "debug information"}, {".rel", "relocations"},
+		{".nv.info", "attributes of kernels"},
 		{".symtab", "symbols and names"}, {".strtab", "symbols and names"}, {".shstrtab", "symbols and names"},
 	} {
 		if strings.HasPrefix(name, use.prefix) {

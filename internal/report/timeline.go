@@ -47,7 +47,8 @@ func newTimeline(r *record.Record) *timeline {
 	t := &timeline{}
 	scale := float64(lineWidth) / float64(whole)
 	add := func(row int, start, wall int64, class, title, label string) {
-		b := bar{X: float64(sane(start)) * scale, Width: max(1, float64(sane(wall))*scale), Y: lineTop + row*lineHeight, Height: barHeight, Class: class, Title: title}
+		b := bar{X: float64(sane(start)) * scale, Width: max(1, float64(sane(wall))*scale), Y: lineTop + row*lineHeight,
+			Height: barHeight, Class: class, Title: title}
 		b.X = max(0, min(b.X, lineWidth-1))
 		b.Width = min(b.Width, lineWidth-b.X)
 		if room := int(b.Width / 7); len(label) < room {

@@ -199,7 +199,8 @@ func TestSameSteps(t *testing.T) {
 	eachToolkit(t, func(t *testing.T, b *bench) {
 		steps := func(nvcc string) string {
 			var lines []string
-			for _, l := range strings.Split(b.mustRun(t, nvcc, "--dryrun", "--keep", "-arch=sm_80", "-dlto", "-rdc=true", "a.cu", "b.cu", "-o", "x"), "\n") {
+			for _, l := range strings.Split(b.mustRun(t, nvcc, "--dryrun", "--keep", "-arch=sm_80", "-dlto", "-rdc=true",
+				"a.cu", "b.cu", "-o", "x"), "\n") {
 				if !strings.HasPrefix(l, "#$ PATH=") {
 					lines = append(lines, strings.ReplaceAll(l, b.shim, b.tk.Root))
 				}
@@ -229,14 +230,16 @@ func TestNative(t *testing.T) {
 func TestStoredIR(t *testing.T) {
 	eachToolkit(t, func(t *testing.T, b *bench) {
 		uses := []string{
-			"-E b.cu -o b.ii", "-M b.cu -o b.d", "-MD -MF b.d -dc b.cu -o b.o", "-cubin -dc b.cu -o b.cubin", "-ptx b.cu -o b.ptx",
+			"-E b.cu -o b.ii", "-M b.cu -o b.d", "-MD -MF b.d -dc b.cu -o b.o", "-cubin -dc b.cu -o b.cubin",
+			"-ptx b.cu -o b.ptx",
 			"-fatbin -dc b.cu -o b.fatbin", "-dlto -ltoir -dc b.cu -o b.ltoir", "-c -x c++ empty.cc -o e.o", "-lib b.o -o b.a",
 			"-dlto -dc a.cu -o a.o", "-dlto -dc b.cu -o b.o", "-dlto -dlink a.o b.o -o d.o", "-dlto a.o b.o -o x",
 			"-compress-mode=size -dlto -dc b.cu -o b2.o", "-no-compress -dlto -dc b.cu -o b2.o", "--cuda b.cu -o b.cpp",
 		}
 		write(t, filepath.Join(b.dir, "empty.cc"), "", 0o644)
 		for _, use := range uses {
-			if out := b.mustRun(t, "nvcc", append(strings.Fields("-arch=sm_80 -Werror all-warnings"), strings.Fields(use)...)...); out != "" {
+			if out := b.mustRun(t, "nvcc", append(strings.Fields("-arch=sm_80 -Werror all-warnings"),
+				strings.Fields(use)...)...); out != "" {
 				t.Errorf("nvcc %s says %s", use, out)
 			}
 		}
@@ -267,7 +270,8 @@ func TestCMake(t *testing.T) {
 			{"compiler", "ON", append(os.Environ(), logVariable+"="+b.log()), []string{"-DCMAKE_CUDA_COMPILER=" + NVCC(b.shim)}},
 		} {
 			b.env = way.env
-			b.mustRun(t, "cmake", append(way.args, "-G", "Ninja", "-S", ".", "-B", way.name, "-DIPO="+way.ipo, "-DCMAKE_CUDA_ARCHITECTURES=80;90")...)
+			b.mustRun(t, "cmake", append(way.args, "-G", "Ninja", "-S", ".", "-B", way.name, "-DIPO="+way.ipo,
+				"-DCMAKE_CUDA_ARCHITECTURES=80;90")...)
 			b.calls(t) // of the test whether the compiler works
 			b.mustRun(t, "cmake", "--build", way.name)
 			calls := b.calls(t)
@@ -300,7 +304,8 @@ func (b *bench) found(t *testing.T, build string, more ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := append([]string{filepath.Join(b.tk.Root, "bin"), filepath.Join(b.tk.Root, "include"), b.tk.Version.String()}, more...)
+	want := append([]string{filepath.Join(b.tk.Root, "bin"), filepath.Join(b.tk.Root, "include"), b.tk.Version.String()},
+		more...)
 	if got := string(data); got != strings.Join(want, " ") {
 		t.Errorf("CMake found %s, want %s", got, strings.Join(want, " "))
 	}

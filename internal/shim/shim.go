@@ -188,7 +188,7 @@ func (s *site) directory(name string) {
 
 func (s *site) file(name string, content []byte) {
 	path := filepath.Join(s.dir, name)
-	if old, err := os.ReadFile(path); s.err != nil || err == nil && bytes.Equal(old, content) {
+	if old, err := os.ReadFile(path); s.err != nil || (err == nil && bytes.Equal(old, content)) {
 		return
 	}
 	s.put(path, func(temp string) error { return os.WriteFile(temp, content, 0o644) })
@@ -196,7 +196,7 @@ func (s *site) file(name string, content []byte) {
 
 func (s *site) link(name, target string) {
 	path := filepath.Join(s.dir, name)
-	if old, err := os.Readlink(path); s.err != nil || err == nil && old == target {
+	if old, err := os.Readlink(path); s.err != nil || (err == nil && old == target) {
 		return
 	}
 	s.put(path, func(temp string) error { return os.Symlink(target, temp) })

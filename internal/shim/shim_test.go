@@ -88,7 +88,8 @@ PATH += $(_HERE_):
 `
 
 func TestMake(t *testing.T) {
-	root, tk, self := setUp(t, "bin/crt/link.stub", "bin/ptxas", "bin/unrelated", "include/cuda.h", "targets/x/lib/y", "README")
+	root, tk, self := setUp(t, "bin/crt/link.stub", "bin/ptxas", "bin/unrelated", "include/cuda.h", "targets/x/lib/y",
+		"README")
 	dir := filepath.Join(root, "a/shim")
 	mustMake(t, dir, tk, self)
 	want := map[string]string{
@@ -124,7 +125,8 @@ func TestMake(t *testing.T) {
 
 // In Debian's layout nvcc has a bin of its own, and the other tools are in /usr/bin.
 func TestMakeDebian(t *testing.T) {
-	root, tk, self := setUp(t, "lib/nvidia-cuda-toolkit/bin/crt/link.stub", "bin/ptxas", "lib/nvidia-cuda-toolkit/bin/cudafe++")
+	root, tk, self := setUp(t, "lib/nvidia-cuda-toolkit/bin/crt/link.stub", "bin/ptxas",
+		"lib/nvidia-cuda-toolkit/bin/cudafe++")
 	own := filepath.Join(tk.Root, "lib/nvidia-cuda-toolkit/bin")
 	write(t, filepath.Join(own, "nvcc"), "\x7fELF", 0o755)
 	write(t, filepath.Join(own, "nvcc.profile"), "PATH += $(_HERE_):\n", 0o644)
@@ -153,7 +155,8 @@ func TestMakeForAnotherToolkit(t *testing.T) {
 	_, other, _ := setUp(t, "bin/fatbinary")
 	mustMake(t, dir, other, self)
 	got := list(t, dir, other.Root)
-	if got["targets"] != "" || got["bin/ptxas"] != "" || got["bin/fatbinary"] != "-> bin/fatbinary" || got["bin/nvcc"] != "-> bin/nvcc" {
+	if got["targets"] != "" || got["bin/ptxas"] != "" || got["bin/fatbinary"] != "-> bin/fatbinary" ||
+		got["bin/nvcc"] != "-> bin/nvcc" {
 		t.Errorf("got %v", got)
 	}
 }
@@ -250,11 +253,14 @@ func TestEnvironment(t *testing.T) {
 			"NVCC_APPEND_FLAGS=-no-compress",
 		}},
 		{"all set", toolkit.Version{Major: 13},
-			[]string{"CUDA_HOME=/c", "CUDACXX=/c/bin/nvcc -v", "NVCC_APPEND_FLAGS=-lineinfo", "PATH=/c/bin", "CUDA_PATH=/c"}, []string{
-				"PATH=/s/bin:/c/bin", "CUDA_HOME=/s", "CUDA_PATH=/s", "CUDACXX=/s/bin/nvcc -v", "NVCC_APPEND_FLAGS=-lineinfo -no-compress",
+			[]string{"CUDA_HOME=/c", "CUDACXX=/c/bin/nvcc -v", "NVCC_APPEND_FLAGS=-lineinfo", "PATH=/c/bin", "CUDA_PATH=/c"},
+			[]string{
+				"PATH=/s/bin:/c/bin", "CUDA_HOME=/s", "CUDA_PATH=/s", "CUDACXX=/s/bin/nvcc -v",
+				"NVCC_APPEND_FLAGS=-lineinfo -no-compress",
 			}},
 		{"inside another run", toolkit.Version{Major: 13},
-			[]string{"PATH=/s/bin:/bin", "CUDA_HOME=/s", "CUDA_PATH=/s", "CUDACXX=/s/bin/nvcc", "NVCC_APPEND_FLAGS=-no-compress"}, []string{
+			[]string{"PATH=/s/bin:/bin", "CUDA_HOME=/s", "CUDA_PATH=/s", "CUDACXX=/s/bin/nvcc",
+				"NVCC_APPEND_FLAGS=-no-compress"}, []string{
 				"NVCC_APPEND_FLAGS=-no-compress", "PATH=/s/bin:/bin", "CUDA_HOME=/s", "CUDA_PATH=/s", "CUDACXX=/s/bin/nvcc",
 			}},
 		{"another compiler", toolkit.Version{Major: 13}, []string{"PATH=/bin", "CUDACXX=clang++"}, []string{

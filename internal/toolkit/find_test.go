@@ -68,7 +68,8 @@ func at(dir string, trees ...tree) tree {
 }
 
 func versionList(v string) tree {
-	return tree{"version.json": `{"cuda": {"version": "1.2.3"}, "cuda_nvcc": {"name": "CUDA NVCC", "version": "` + v + `"}}`}
+	return tree{"version.json": `{"cuda": {"version": "1.2.3"}, "cuda_nvcc": {"name": "CUDA NVCC", "version": "` + v +
+		`"}}`}
 }
 
 var (
@@ -158,14 +159,16 @@ func TestFind(t *testing.T) {
 			},
 		},
 		{
-			"conda, from the path that its nvcc passes", at("env", conda), Query{NVVMPath: "$/env/bin/../" + target + "/nvvm"}, nil,
+			"conda, from the path that its nvcc passes", at("env", conda), Query{NVVMPath: "$/env/bin/../" + target + "/nvvm"},
+			nil,
 			map[string]string{
 				"root": "env -nvvmpath", "version": "13.0.88",
 				"libnvvm.so":      "env/nvvm/lib64/libnvvm.so -nvvmpath",
 				"libnvJitLink.so": "env/" + target + "/lib/libnvJitLink.so.13.0.88 -nvvmpath",
 				"libcudadevrt.a":  "env/" + target + "/lib/libcudadevrt.a -nvvmpath",
 				"nvcc":            "env/bin/nvcc -nvvmpath", "nvlink": "env/bin/nvlink -nvvmpath",
-				"ptxas": "env/bin/ptxas -nvvmpath", "fatbinary": "env/bin/fatbinary -nvvmpath", "cuobjdump": "env/bin/cuobjdump -nvvmpath",
+				"ptxas": "env/bin/ptxas -nvvmpath", "fatbinary": "env/bin/fatbinary -nvvmpath",
+				"cuobjdump": "env/bin/cuobjdump -nvvmpath",
 			},
 		},
 		{
@@ -269,10 +272,12 @@ func TestPlaces(t *testing.T) {
 			tree{"cuda": "-> cuda-12.8", "cuda-notes.txt": "text"}), Query{}, nil,
 			"usr/local/cuda-13.10 /usr/local 13.10", ""},
 		{"conda", at("env", conda), Query{}, map[string]string{"CONDA_PREFIX": "$/env"}, "env CONDA_PREFIX 13.0.88", ""},
-		{"pip of the python in PATH", at("py", pip, tree{"bin/python3": "program"}), Query{}, map[string]string{"PATH": "$/py/bin"},
+		{"pip of the python in PATH", at("py", pip, tree{"bin/python3": "program"}), Query{},
+			map[string]string{"PATH": "$/py/bin"},
 			"py/lib/python3.12/site-packages/nvidia/cu13 pip 13.0.88", ""},
-		{"pip's libnvJitLink alone is no toolkit", at("", at("venv/lib/python3.12/site-packages/nvidia/cu13", tree{"lib/libnvJitLink.so.13": "library"}),
-			tree{"home/x": ""}), Query{}, map[string]string{"VIRTUAL_ENV": "$/venv", "HOME": "$/home"},
+		{"pip's libnvJitLink alone is no toolkit",
+			at("", at("venv/lib/python3.12/site-packages/nvidia/cu13", tree{"lib/libnvJitLink.so.13": "library"}),
+				tree{"home/x": ""}), Query{}, map[string]string{"VIRTUAL_ENV": "$/venv", "HOME": "$/home"},
 			"  of unknown version", ""},
 		{"brackets in the path", at("a[1]*", nvidia, versionList("13.0.88")), Query{CUDA: "$/a[1]*"}, nil,
 			"a[1]* --warpld-cuda 13.0.88", ""},
@@ -312,7 +317,8 @@ func writeRecords(t *testing.T, root string) {
 
 func TestPartsOfAnotherPlace(t *testing.T) {
 	bare := tree{"bin/nvcc": "program", "bin/ptxas": "program", "bin/nvlink": "program"}
-	root := at("", at("a", bare, versionList("13.0.48")), at("b", nvidia, versionList("13.0.88")), at("c", nvidia, versionList("13.4.92"))).grow(t)
+	root := at("", at("a", bare, versionList("13.0.48")), at("b", nvidia, versionList("13.0.88")),
+		at("c", nvidia, versionList("13.4.92"))).grow(t)
 
 	tk := find(t, root, Query{}, map[string]string{"CUDA_HOME": "$/a", "CUDA_PATH": "$/b"})
 	if want := (File{filepath.Join(root, "b", target, "lib/libnvJitLink.so.13"), "CUDA_PATH"}); tk.JitLink != want {
@@ -398,7 +404,8 @@ func TestNoToolkit(t *testing.T) {
 	}
 	tk := find(t, root, Query{}, nil)
 	for name, need := range map[string]func() (string, error){
-		"libnvJitLink.so": tk.NeedJitLink, "ptxas": tk.NeedPTXAS, "nvlink": tk.NeedNVLink, "nvcc": tk.NeedNVCC, "elfLink": tk.NeedNVVM,
+		"libnvJitLink.so": tk.NeedJitLink, "ptxas": tk.NeedPTXAS, "nvlink": tk.NeedNVLink, "nvcc": tk.NeedNVCC,
+		"elfLink": tk.NeedNVVM,
 	} {
 		if _, err := need(); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("need of %s: got %v", name, err)
@@ -421,7 +428,8 @@ func TestBrokenShimRecord(t *testing.T) {
 // TestForLink: what a link doesn't need is not sought, so that the search ends at a
 // toolkit that lacks it.
 func TestForLink(t *testing.T) {
-	root := tree{"nvvm/lib64/libnvvm.so": "library", "lib64/libnvJitLink.so": "library", "bin/ptxas": "program", "bin/nvlink": "program", "bin/nvcc": "program"}.grow(t)
+	root := tree{"nvvm/lib64/libnvvm.so": "library", "lib64/libnvJitLink.so": "library", "bin/ptxas": "program",
+		"bin/nvlink": "program", "bin/nvcc": "program"}.grow(t)
 	later := tree{"bin/nvcc": "program", "bin/cuobjdump": "program"}.grow(t)
 	for forLink, want := range map[bool]bool{true: false, false: true} {
 		env := map[string]string{"CUDA_HOME": root, "CONDA_PREFIX": later}

@@ -15,12 +15,14 @@ var vendorLibrary = pattern.Lazy(`^lib(cu|nv|npp)[^/]*\.a$`)
 
 // HasLibrary says whether a static library is one of this toolkit's.
 func (t *Toolkit) HasLibrary(path string) bool {
-	return t.Root != "" && vendorLibrary().MatchString(filepath.Base(path)) && strings.HasPrefix(resolve(path), resolve(t.Root)+"/")
+	return t.Root != "" && vendorLibrary().MatchString(filepath.Base(path)) &&
+		strings.HasPrefix(resolve(path), resolve(t.Root)+"/")
 }
 
 // Library finds a library of this toolkit by the name of its file.
 func (t *Toolkit) Library(file string) (string, error) {
-	m := &message.Message{Severity: message.Fatal, ID: "toolkit-library", Text: fmt.Sprintf("cannot find %s of the CUDA toolkit", file),
+	m := &message.Message{Severity: message.Fatal, ID: "toolkit-library",
+		Text: fmt.Sprintf("cannot find %s of the CUDA toolkit", file),
 		Hint: "install the development files of the toolkit, or give --warpld-cuda=DIR"}
 	for _, dir := range libDirs {
 		path := filepath.Join(t.Root, dir, file)

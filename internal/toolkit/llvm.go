@@ -29,7 +29,8 @@ func FindLLVM(wanted string, env func(string) string) (*LLVM, error) {
 	if wanted != "" && err != nil {
 		return pickLLVM("--warpld-llvm", llvmIn(wanted), 0)
 	}
-	dirs := []string{"/usr/local/lib", "/usr/lib/llvm-*/lib", "/usr/lib/" + host.triple, "/usr/lib64", "/usr/lib64/llvm*/lib*", "/usr/lib/llvm/*/lib64", "/usr/lib"}
+	dirs := []string{"/usr/local/lib", "/usr/lib/llvm-*/lib", "/usr/lib/" + host.triple, "/usr/lib64",
+		"/usr/lib64/llvm*/lib*", "/usr/lib/llvm/*/lib64", "/usr/lib"}
 	if conda := env("CONDA_PREFIX"); conda != "" {
 		dirs = append([]string{filepath.Join(quoteMeta.Replace(conda), "lib")}, dirs...)
 	}
@@ -43,10 +44,13 @@ func FindLLVM(wanted string, env func(string) string) (*LLVM, error) {
 // Tool gives a program of the same LLVM: clang, opt, llvm-lto2.
 func (l *LLVM) Tool(name string) (string, error) {
 	version := strconv.Itoa(l.Major)
-	m := &message.Message{Severity: message.Fatal, ID: "llvm-tool", Text: fmt.Sprintf("cannot find %s of LLVM %s", name, version),
-		Hint: "ThinLTO needs LLVM's programs (Debian's packages llvm-" + version + " and clang-" + version + "); --warpld-lto=full does not"}
+	m := &message.Message{Severity: message.Fatal, ID: "llvm-tool",
+		Text: fmt.Sprintf("cannot find %s of LLVM %s", name, version),
+		Hint: "ThinLTO needs LLVM's programs (Debian's packages llvm-" + version + " and clang-" + version +
+			"); --warpld-lto=full does not"}
 	prefix := filepath.Dir(filepath.Dir(l.Path))
-	paths := []string{"/usr/lib/llvm-" + version + "/bin/" + name, filepath.Join(prefix, "bin", name+"-"+version), "/usr/bin/" + name + "-" + version}
+	paths := []string{"/usr/lib/llvm-" + version + "/bin/" + name, filepath.Join(prefix, "bin", name+"-"+version),
+		"/usr/bin/" + name + "-" + version}
 	if prefix != "/usr" { // whose programs may be of any version
 		paths = append(paths, filepath.Join(prefix, "bin", name))
 	}
@@ -82,7 +86,8 @@ func llvmIn(path string) []string {
 // pickLLVM takes the newest of the files, or the one of a version.
 func pickLLVM(place string, files []string, version int) (*LLVM, error) {
 	var best *LLVM
-	m := &message.Message{Severity: message.Fatal, ID: "llvm-not-found", Text: "cannot find libLLVM, which compiles LLVM bitcode",
+	m := &message.Message{Severity: message.Fatal, ID: "llvm-not-found",
+		Text: "cannot find libLLVM, which compiles LLVM bitcode",
 		Hint: fmt.Sprintf("install LLVM %d or later, as Debian's package libllvm22, or give --warpld-llvm=PATH", oldestLLVM)}
 	refuse := func(path, why string) { m.Notes = append(m.Notes, trial{place: place, path: path, why: why}.String()) }
 	for _, path := range files {
@@ -93,7 +98,7 @@ func pickLLVM(place string, files []string, version int) (*LLVM, error) {
 			refuse(path, fmt.Sprintf("LLVM %d, which is too old", llvm.Major))
 		case version != 0 && llvm.Major != version:
 			refuse(path, fmt.Sprintf("LLVM %d, asked for is %d", llvm.Major, version))
-		case best == nil || llvm.Major > best.Major || llvm.Major == best.Major && llvm.minor > best.minor:
+		case best == nil || llvm.Major > best.Major || (llvm.Major == best.Major && llvm.minor > best.minor):
 			best = llvm
 			best.From = place
 		}
@@ -132,9 +137,11 @@ func openLLVM(path string) (*LLVM, error) {
 
 // NeedLibdevice gives NVIDIA's library of mathematics, which is bitcode.
 func (t *Toolkit) NeedLibdevice() (string, error) {
-	m := &message.Message{Severity: message.Fatal, ID: "toolkit-part", Text: "cannot find libdevice.10.bc of the CUDA toolkit",
+	m := &message.Message{Severity: message.Fatal, ID: "toolkit-part",
+		Text: "cannot find libdevice.10.bc of the CUDA toolkit",
 		Hint: "set CUDA_HOME, or give --warpld-cuda=DIR; it comes with nvcc"}
-	for _, dir := range []string{"nvvm/libdevice", "lib/nvidia-cuda-toolkit/libdevice", "lib/cuda/nvvm/libdevice", "share/cuda/nvvm/libdevice"} {
+	for _, dir := range []string{"nvvm/libdevice", "lib/nvidia-cuda-toolkit/libdevice", "lib/cuda/nvvm/libdevice",
+		"share/cuda/nvvm/libdevice"} {
 		path := filepath.Join(t.Root, dir, "libdevice.10.bc")
 		err := checkFile(path)
 		if err == nil && t.Root != "" {

@@ -33,7 +33,8 @@ func TestFindLLVMRefuses(t *testing.T) {
 }
 
 func TestLLVMSoname(t *testing.T) {
-	for name, want := range map[string]string{"libLLVM.so.22.1": "22 1", "libLLVM-15.so.1": "15 ", "libLLVM.so.19.1": "19 1", "libLLVMCore.so": "", "libLTO.so.22.1": ""} {
+	for name, want := range map[string]string{"libLLVM.so.22.1": "22 1", "libLLVM-15.so.1": "15 ",
+		"libLLVM.so.19.1": "19 1", "libLLVMCore.so": "", "libLTO.so.22.1": ""} {
 		got := ""
 		if part := llvmSoname().FindStringSubmatch(name); part != nil {
 			got = part[1] + " " + part[2]

@@ -40,8 +40,9 @@ var host = map[string]struct {
 // lib/<triple> for all libraries. conda: bin, nvvm/lib64, targets/*/lib. pip:
 // bin, and lib for all libraries, libnvvm included.
 var (
-	binDirs  = []string{"bin", "lib/nvidia-cuda-toolkit/bin"}
-	libDirs  = slices.Concat([]string{"lib64", "lib"}, below("targets", host.targets, "lib"), []string{"lib/" + host.triple})
+	binDirs = []string{"bin", "lib/nvidia-cuda-toolkit/bin"}
+	libDirs = slices.Concat([]string{"lib64", "lib"}, below("targets", host.targets, "lib"),
+		[]string{"lib/" + host.triple})
 	nvvmDirs = slices.Concat([]string{"nvvm/lib64"}, libDirs)
 )
 

@@ -214,7 +214,8 @@ func (c *Cache) take(want action.Digest, to string) (action.Content, error) {
 		var data []byte
 		data, err = os.ReadFile(path)
 		got = action.DigestOf(data)
-		content = action.Content{Load: func() ([]byte, error) { return data, nil }, Sum: func() (action.Digest, error) { return want, nil }}
+		content = action.Content{Load: func() ([]byte, error) { return data, nil },
+			Sum: func() (action.Digest, error) { return want, nil }}
 	} else {
 		got, err = copyFile(path, to)
 	}

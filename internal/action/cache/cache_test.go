@@ -72,7 +72,8 @@ func (f *fixture) run(c *Cache, input string) *action.Result {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	if got, err := result.Outputs["out"].Read(); err != nil || string(got) != "made of "+input || string(result.Stdout) != "said" {
+	if got, err := result.Outputs["out"].Read(); err != nil || string(got) != "made of "+input ||
+		string(result.Stdout) != "said" {
 		f.t.Errorf("output %q, %v, stdout %q", got, err, result.Stdout)
 	}
 	return result

@@ -90,7 +90,8 @@ func (s *statCache) digest(path string) (action.Digest, error) {
 		return digest, err
 	}
 	after, err := os.Stat(path)
-	if err == nil && stampOf(after) == stamp && start.Sub(lastChange(before)) > settled && !strings.ContainsRune(path, '\n') {
+	if err == nil && stampOf(after) == stamp && start.Sub(lastChange(before)) > settled &&
+		!strings.ContainsRune(path, '\n') {
 		s.mu.Lock()
 		s.entries[path] = statEntry{stamp, digest, len(s.entries)}
 		s.changed = true

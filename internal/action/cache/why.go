@@ -37,12 +37,14 @@ type Part struct {
 func (c *Cache) Follow(output string) { c.output = output }
 
 // remember adds an action to the trail.
-func (c *Cache) remember(a *action.Action, key action.Digest, digests map[string]action.Digest, hit bool, wall time.Duration) {
+func (c *Cache) remember(a *action.Action, key action.Digest, digests map[string]action.Digest, hit bool,
+	wall time.Duration) {
 	if c.output == "" {
 		return
 	}
 	part := func(f action.File) Part { return Part{cmp.Or(f.Origin, f.Name), digests[f.Name].Hash} }
-	m := Manifest{Label: a.Label, Key: key.Hash, Hit: hit, When: time.Now(), Wall: wall, Args: a.Args, Env: a.Env, Tool: part(a.Tool)}
+	m := Manifest{Label: a.Label, Key: key.Hash, Hit: hit, When: time.Now(), Wall: wall, Args: a.Args, Env: a.Env,
+		Tool: part(a.Tool)}
 	for _, f := range a.Inputs {
 		m.Inputs = append(m.Inputs, part(f))
 	}

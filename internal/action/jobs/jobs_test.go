@@ -149,8 +149,10 @@ func TestNoJobserver(t *testing.T) {
 	if err := os.WriteFile(file, []byte("+++"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, flags := range []string{"", "-j", "--jobserver-auth=", "--jobserver-auth=fifo:", "--jobserver-auth=fifo:" + file,
-		"--jobserver-auth=fifo:/nowhere", "--jobserver-auth=-2,-2", "--jobserver-auth=991,992", "--jobserver-auth=1", "--jobserver-auth=0,0"} {
+	for _, flags := range []string{"", "-j", "--jobserver-auth=", "--jobserver-auth=fifo:",
+		"--jobserver-auth=fifo:" + file,
+		"--jobserver-auth=fifo:/nowhere", "--jobserver-auth=-2,-2", "--jobserver-auth=991,992", "--jobserver-auth=1",
+		"--jobserver-auth=0,0"} {
 		if s := openServer(flags); s != nil {
 			t.Errorf("%q names a jobserver: %+v", flags, s)
 			s.close()

@@ -144,7 +144,7 @@ func collect(result *action.Result, work, kept string, outputs []string) error {
 	for _, name := range outputs {
 		from, to := filepath.Join(work, name), filepath.Join(kept, name)
 		info, err := os.Lstat(from)
-		if errors.Is(err, os.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
+		if errors.Is(err, os.ErrNotExist) || (err == nil && !info.Mode().IsRegular()) {
 			result.Missing = append(result.Missing, name)
 			continue
 		}
@@ -187,7 +187,8 @@ func execute(ctx context.Context, work string, a *action.Action) (*action.Result
 	if cmd.ProcessState == nil {
 		return nil, fmt.Errorf("cannot run %s: %w", a.Tool.Path, err)
 	}
-	result := &action.Result{Stdout: stdout.Bytes(), Stderr: stderr.Bytes(), TimedOut: err != nil && errors.Is(limited.Err(), context.DeadlineExceeded)}
+	result := &action.Result{Stdout: stdout.Bytes(), Stderr: stderr.Bytes(),
+		TimedOut: err != nil && errors.Is(limited.Err(), context.DeadlineExceeded)}
 	if stalled {
 		result.Stalled = a.Stall
 	}
@@ -228,7 +229,8 @@ func Exec(name string, args, env []string) error {
 	if err == nil {
 		err = syscall.Exec(path, args, env)
 	}
-	return &message.Message{Severity: message.Fatal, ID: "start", Text: fmt.Sprintf("cannot run %s", name), Notes: []string{err.Error()}, Cause: err}
+	return &message.Message{Severity: message.Fatal, ID: "start", Text: fmt.Sprintf("cannot run %s", name),
+		Notes: []string{err.Error()}, Cause: err}
 }
 
 func lookPath(name string, env []string) (string, error) {

@@ -38,7 +38,8 @@ func TestRunGivesInputsAndTakesOutputs(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := shell("ls; cat in/bytes linked > out; echo said >&2; pwd > undeclared; env > env", "out", "env")
-	a.Inputs = []action.File{{Name: "in/bytes", Content: action.Bytes([]byte("bytes\n"))}, {Name: "linked", Content: action.AtPath(outside)}}
+	a.Inputs = []action.File{{Name: "in/bytes", Content: action.Bytes([]byte("bytes\n"))},
+		{Name: "linked", Content: action.AtPath(outside)}}
 	result, err := newRunner(t).Run(context.Background(), a)
 	if err != nil || !result.OK() {
 		t.Fatalf("%v %+v", err, result)
@@ -155,7 +156,8 @@ func TestCancelEndsTheWholeGroup(t *testing.T) {
 func TestRunSaysWhatCannotBeRun(t *testing.T) {
 	a := shell("")
 	a.Tool.Path = "/nonexistent/tool"
-	if _, err := newRunner(t).Run(context.Background(), a); !errors.Is(err, syscall.ENOENT) || !strings.Contains(err.Error(), a.Tool.Path) {
+	if _, err := newRunner(t).Run(context.Background(), a); !errors.Is(err, syscall.ENOENT) ||
+		!strings.Contains(err.Error(), a.Tool.Path) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -165,7 +167,8 @@ func TestLookPathUsesTheGivenEnvironment(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "tool"), []byte("#!/bin/sh\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if path, err := lookPath("tool", []string{"X=1", "PATH=/nonexistent:" + dir}); err != nil || path != filepath.Join(dir, "tool") {
+	if path, err := lookPath("tool", []string{"X=1", "PATH=/nonexistent:" + dir}); err != nil ||
+		path != filepath.Join(dir, "tool") {
 		t.Errorf("%q, %v", path, err)
 	}
 	if path, err := lookPath("tool", []string{"PATH=/nonexistent"}); err == nil {

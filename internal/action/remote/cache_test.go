@@ -21,10 +21,11 @@ var large = bytes.Repeat([]byte("large"), 1<<18) // too large to be sent with ot
 
 func sample() *action.Action {
 	return &action.Action{
-		Label:   "compile",
-		Tool:    action.File{Name: "tool", Content: action.Bytes([]byte("tool"))},
-		Args:    []string{"-x"},
-		Inputs:  []action.File{{Name: "m/a.ir", Content: action.Bytes([]byte("a"))}, {Name: "large", Content: action.Bytes(large)}},
+		Label: "compile",
+		Tool:  action.File{Name: "tool", Content: action.Bytes([]byte("tool"))},
+		Args:  []string{"-x"},
+		Inputs: []action.File{{Name: "m/a.ir", Content: action.Bytes([]byte("a"))},
+			{Name: "large", Content: action.Bytes(large)}},
 		Outputs: []string{"lto.ptx", "answer.json"},
 	}
 }
@@ -120,12 +121,14 @@ func TestLies(t *testing.T) {
 		lie  func(s *server, r *repb.ActionResult)
 		note string // part of what is told; empty: it counts as a miss
 	}{
-		"output absent":     {func(s *server, r *repb.ActionResult) { r.OutputFiles = r.OutputFiles[:1] }, "lacks the output answer.json"},
-		"no output":         {func(s *server, r *repb.ActionResult) { r.OutputFiles = nil }, "lacks the output"},
-		"output undeclared": {func(s *server, r *repb.ActionResult) { addFile(s, r, "more") }, `"more" that was not asked for`},
-		"output twice":      {func(s *server, r *repb.ActionResult) { addFile(s, r, "lto.ptx") }, "twice"},
-		"escape":            {func(s *server, r *repb.ActionResult) { addFile(s, r, passwd) }, "not asked for"},
-		"absolute":          {func(s *server, r *repb.ActionResult) { addFile(s, r, "/etc/passwd") }, "not asked for"},
+		"output absent": {func(s *server, r *repb.ActionResult) { r.OutputFiles = r.OutputFiles[:1] },
+			"lacks the output answer.json"},
+		"no output": {func(s *server, r *repb.ActionResult) { r.OutputFiles = nil }, "lacks the output"},
+		"output undeclared": {func(s *server, r *repb.ActionResult) { addFile(s, r, "more") },
+			`"more" that was not asked for`},
+		"output twice": {func(s *server, r *repb.ActionResult) { addFile(s, r, "lto.ptx") }, "twice"},
+		"escape":       {func(s *server, r *repb.ActionResult) { addFile(s, r, passwd) }, "not asked for"},
+		"absolute":     {func(s *server, r *repb.ActionResult) { addFile(s, r, "/etc/passwd") }, "not asked for"},
 		"symlink": {func(s *server, r *repb.ActionResult) {
 			r.OutputSymlinks = []*repb.OutputSymlink{{Path: "lto.ptx", Target: passwd}}
 		}, "symbolic links"},
@@ -140,23 +143,28 @@ func TestLies(t *testing.T) {
 		"directory": {func(s *server, r *repb.ActionResult) {
 			r.OutputDirectories = []*repb.OutputDirectory{{Path: "lto.ptx", TreeDigest: s.keep(nil)}}
 		}, "directories"},
-		"too large":     {func(s *server, r *repb.ActionResult) { r.OutputFiles[0].Digest.SizeBytes = 1 << 40 }, "has 1099511627776 bytes"},
+		"too large": {func(s *server, r *repb.ActionResult) { r.OutputFiles[0].Digest.SizeBytes = 1 << 40 },
+			"has 1099511627776 bytes"},
 		"no digest":     {func(s *server, r *repb.ActionResult) { r.OutputFiles[0].Digest = nil }, "no digest"},
 		"bad digest":    {func(s *server, r *repb.ActionResult) { r.OutputFiles[0].Digest.Hash = passwd }, "no digest"},
 		"negative size": {func(s *server, r *repb.ActionResult) { r.OutputFiles[0].Digest.SizeBytes = -1 }, "no digest"},
 		"other bytes":   {func(s *server, r *repb.ActionResult) { s.lie = flip }, "has other bytes"},
-		"fewer bytes":   {func(s *server, r *repb.ActionResult) { s.lie = func(b []byte) []byte { return b[1:] } }, "has other bytes"},
-		"more bytes":    {func(s *server, r *repb.ActionResult) { s.lie = func(b []byte) []byte { return append(b, large...) } }, "longer than its digest says"},
+		"fewer bytes": {func(s *server, r *repb.ActionResult) { s.lie = func(b []byte) []byte { return b[1:] } },
+			"has other bytes"},
+		"more bytes": {func(s *server, r *repb.ActionResult) {
+			s.lie = func(b []byte) []byte { return append(b, large...) }
+		}, "longer than its digest says"},
 		"printed other": {func(s *server, r *repb.ActionResult) {
 			r.StdoutRaw, r.StdoutDigest, s.lie = nil, s.keep([]byte("said")), flipSmall
 		}, "has other bytes"},
 		"printed a lot": {func(s *server, r *repb.ActionResult) {
 			r.StderrDigest = &repb.Digest{Hash: strings.Repeat("a", 64), SizeBytes: 1 << 40}
 		}, "printed 1099511627776 bytes"},
-		"other contents came along": {func(s *server, r *repb.ActionResult) { r.OutputFiles[1].Contents = []byte("[]") }, "has other bytes"},
-		"a failure":                 {func(s *server, r *repb.ActionResult) { r.ExitCode = 255 }, ""},
-		"blob gone":                 {func(s *server, r *repb.ActionResult) { clear(s.blobs) }, ""},
-		"one file, lying":           {func(s *server, r *repb.ActionResult) { s.lie = flipSmall }, "has other bytes"},
+		"other contents came along": {func(s *server, r *repb.ActionResult) { r.OutputFiles[1].Contents = []byte("[]") },
+			"has other bytes"},
+		"a failure":       {func(s *server, r *repb.ActionResult) { r.ExitCode = 255 }, ""},
+		"blob gone":       {func(s *server, r *repb.ActionResult) { clear(s.blobs) }, ""},
+		"one file, lying": {func(s *server, r *repb.ActionResult) { s.lie = flipSmall }, "has other bytes"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -287,7 +295,8 @@ func TestReadOnly(t *testing.T) {
 	if r := check(t, runner); !r.Cached {
 		t.Error("not found")
 	}
-	if len(c.notes) != 1 || !strings.Contains(c.notes[0], "storing results on the remote server: permission denied: workers only") {
+	if len(c.notes) != 1 || !strings.Contains(c.notes[0],
+		"storing results on the remote server: permission denied: workers only") {
 		t.Errorf("notes %q", c.notes)
 	}
 }

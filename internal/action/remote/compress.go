@@ -122,7 +122,8 @@ func (r *blobReader) Read(p []byte) (int, error) {
 
 // decompressed gives what a reader holds in compressed form.
 func decompressed(r io.Reader) (*zstd.Decoder, error) {
-	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(decoderMemory))
+	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxMemory(decoderMemory))
 }
 
 // copyBlob writes as many bytes as a blob has; an error if there are fewer or more.

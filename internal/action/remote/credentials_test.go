@@ -36,7 +36,7 @@ func TestAddresses(t *testing.T) {
 		"grpc://cache?x=secret":       {},
 	} {
 		got, err := parseAddress(text)
-		if (err == nil) != (want.host != "") || err == nil && got != want {
+		if (err == nil) != (want.host != "") || (err == nil && got != want) {
 			t.Errorf("%s: %+v, %v", text, got, err)
 		}
 		if err != nil && strings.Contains(err.Error(), "user:secret") {
@@ -66,7 +66,8 @@ func (a *authority) sign(t *testing.T, name string) (file, keyFile string, c *x5
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour),
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
+		NotAfter:    time.Now().Add(time.Hour),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: a.key == nil, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign}
 	parent, signer := a.certificate, a.key
@@ -104,7 +105,9 @@ func TestTLS(t *testing.T) {
 	}
 	pool := x509.NewCertPool()
 	pool.AddCert(ours.certificate)
-	s := newServer(t, grpc.Creds(credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert})))
+	s := newServer(t,
+		grpc.Creds(credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: pool,
+			ClientAuth: tls.RequireAndVerifyClientCert})))
 	good(t, s)
 	ourCert, ourKey, _, _ := ours.sign(t, "linker")
 	theirCert, theirKey, _, _ := theirs.sign(t, "linker")
@@ -143,7 +146,8 @@ func TestSecrets(t *testing.T) {
 		return path
 	}
 	token := write("token", "s3cret\n", 0o600)
-	helper := write("helper", "#!/bin/sh\n[ \"$1\" = get ] && grep -q '\"uri\":\"https://127' && echo '{\"headers\":{\"x-auth\":[\"Basic s3cret\"]}}'\n", 0o700)
+	helper := write("helper", "#!/bin/sh\n"+
+		`[ "$1" = get ] && grep -q '"uri":"https://127' && echo '{"headers":{"x-auth":["Basic s3cret"]}}'`+"\n", 0o700)
 	for header, change := range map[string]func(*Config){
 		"authorization": func(c *Config) { c.Token = token },
 		"x-auth":        func(c *Config) { c.Helper = helper },
@@ -171,9 +175,10 @@ func TestBadCredentials(t *testing.T) {
 		config Config
 		want   string
 	}{
-		"token in the clear":     {Config{Server: "grpc://example.com:1", Token: empty}, "write grpcs://"},
-		"empty token":            {Config{Server: "grpcs://example.com:1", Token: empty}, "does not hold one token"},
-		"no token":               {Config{Server: "grpcs://example.com:1", Token: filepath.Join(dir, "none")}, "no such file"},
+		"token in the clear": {Config{Server: "grpc://example.com:1", Token: empty}, "write grpcs://"},
+		"empty token":        {Config{Server: "grpcs://example.com:1", Token: empty}, "does not hold one token"},
+		"no token": {Config{Server: "grpcs://example.com:1", Token: filepath.Join(dir, "none")},
+			"no such file"},
 		"certificate, no TLS":    {Config{Server: "grpc://localhost:1", Certificate: empty, Key: empty}, "write grpcs://"},
 		"certificate, no key":    {Config{Server: "grpcs://localhost:1", Certificate: empty}, "needs its key"},
 		"certificate is not one": {Config{Server: "grpcs://localhost:1", Certificate: empty, Key: empty}, "PEM"},

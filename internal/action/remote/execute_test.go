@@ -76,7 +76,8 @@ func TestExecution(t *testing.T) {
 	}
 	uploads := s.count("Write") + s.count("BatchUpdateBlobs")
 	check(t, runner)
-	if again := s.count("Write") + s.count("BatchUpdateBlobs"); again != uploads || behind.runs.Load() > 0 || len(c.notes) > 0 {
+	if again := s.count("Write") + s.count("BatchUpdateBlobs"); again != uploads || behind.runs.Load() > 0 ||
+		len(c.notes) > 0 {
 		t.Errorf("%d uploads, then %d; %d runs here; notes %q", uploads, again, behind.runs.Load(), c.notes)
 	}
 }
@@ -102,7 +103,9 @@ func TestToolOnTheMachines(t *testing.T) {
 		return run(ctx, a)
 	}
 	c := dial(t, s, nil)
-	check(t, c.Execute(&here{}, Machines{LocalSlots: 1, Platform: []string{"pool=gpu"}, Tools: map[string]string{"tool": "/usr/bin/tool"}}))
+	check(t,
+		c.Execute(&here{}, Machines{LocalSlots: 1, Platform: []string{"pool=gpu"},
+			Tools: map[string]string{"tool": "/usr/bin/tool"}}))
 	if _, sent := s.blobs[action.DigestOf([]byte("tool"))]; sent || s.count("Execute") != 1 {
 		t.Errorf("the tool was sent; calls %v", s.calls)
 	}
@@ -131,16 +134,20 @@ func TestFailedExecutions(t *testing.T) {
 		note     string // empty: nothing to tell
 		executed int
 	}{
-		"no worker":      {answer(&repb.ExecuteResponse{Status: status.New(codes.FailedPrecondition, "No workers exist").Proto()}, nil), "No workers exist", 1},
+		"no worker": {
+			answer(&repb.ExecuteResponse{Status: status.New(codes.FailedPrecondition, "No workers exist").Proto()}, nil),
+			"No workers exist", 1},
 		"refused":        {answer(nil, status.Error(codes.PermissionDenied, "not you")), "not you", 1},
 		"scheduler down": {failing("Execute", codes.Unavailable), "so there", mostTries},
 		"cache only":     {failing("Execute", codes.Unimplemented), "not implemented", 1},
 		"storage down":   {failing("FindMissingBlobs", codes.Unavailable), "so there", 0},
 		"no upload":      {failing("BatchUpdateBlobs", codes.ResourceExhausted), "so there", 0},
 		"output absent":  {answer(&repb.ExecuteResponse{Result: &repb.ActionResult{}}, nil), "lacks the output", 1},
-		"tool failed":    {answer(&repb.ExecuteResponse{Result: &repb.ActionResult{ExitCode: 127, StderrRaw: []byte("no libc")}}, nil), "", 1},
-		"no result":      {answer(&repb.ExecuteResponse{}, nil), "no result", 1},
-		"server's limit": {answer(&repb.ExecuteResponse{Result: &repb.ActionResult{ExitCode: 142}, Status: status.New(codes.DeadlineExceeded, "too long").Proto()}, nil), "too long", 1},
+		"tool failed": {
+			answer(&repb.ExecuteResponse{Result: &repb.ActionResult{ExitCode: 127, StderrRaw: []byte("no libc")}}, nil), "", 1},
+		"no result": {answer(&repb.ExecuteResponse{}, nil), "no result", 1},
+		"server's limit": {answer(&repb.ExecuteResponse{Result: &repb.ActionResult{ExitCode: 142},
+			Status: status.New(codes.DeadlineExceeded, "too long").Proto()}, nil), "too long", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t)
@@ -152,7 +159,8 @@ func TestFailedExecutions(t *testing.T) {
 			if behind.runs.Load() != 1 || s.count("Execute") != test.executed {
 				t.Errorf("%d runs here, %d there", behind.runs.Load(), s.count("Execute"))
 			}
-			if told := strings.Join(c.notes, ""); len(c.notes) > 1 || (told == "") != (test.note == "") || !strings.Contains(told, test.note) {
+			if told := strings.Join(c.notes, ""); len(c.notes) > 1 || (told == "") != (test.note == "") ||
+				!strings.Contains(told, test.note) {
 				t.Errorf("notes %q, want %q", c.notes, test.note)
 			}
 		})
@@ -163,7 +171,8 @@ func TestTimeLimitOnTheMachine(t *testing.T) {
 	s := newServer(t)
 	s.run = func(_ context.Context, a *repb.Action) (*repb.ExecuteResponse, error) {
 		time.Sleep(a.Timeout.AsDuration())
-		return &repb.ExecuteResponse{Result: &repb.ActionResult{ExitCode: 142}, Status: status.New(codes.DeadlineExceeded, "too long").Proto()}, nil
+		return &repb.ExecuteResponse{Result: &repb.ActionResult{ExitCode: 142},
+			Status: status.New(codes.DeadlineExceeded, "too long").Proto()}, nil
 	}
 	c := dial(t, s, nil)
 	a := sample()
@@ -213,15 +222,17 @@ func TestLostBlob(t *testing.T) {
 			s.mu.Lock()
 			delete(s.blobs, blob)
 			s.mu.Unlock()
-			failed, err := status.New(codes.FailedPrecondition, "lost").WithDetails(&errdetails.PreconditionFailure{Violations: []*errdetails.PreconditionFailure_Violation{
-				{Type: "MISSING", Subject: "blobs/" + blob.String()}}})
+			failed, err := status.New(codes.FailedPrecondition, "lost").WithDetails(
+				&errdetails.PreconditionFailure{Violations: []*errdetails.PreconditionFailure_Violation{
+					{Type: "MISSING", Subject: "blobs/" + blob.String()}}})
 			return &repb.ExecuteResponse{Status: failed.Proto()}, err
 		}
 		c := dial(t, s, nil)
 		var behind here
 		// The result is the large blob too: it must be there to be fetched.
 		check(t, c.Execute(&behind, Machines{LocalSlots: 1}))
-		if s.count("Execute") != executed || s.count("Write") != executed-1 || int(behind.runs.Load()) != lost/100 || len(c.notes) != lost/100 {
+		if s.count("Execute") != executed || s.count("Write") != executed-1 || int(behind.runs.Load()) != lost/100 ||
+			len(c.notes) != lost/100 {
 			t.Errorf("lost %d times: calls %v, %d runs here, notes %q", lost, s.calls, behind.runs.Load(), c.notes)
 		}
 	}
@@ -293,7 +304,8 @@ func TestCheapActionsStayHere(t *testing.T) {
 	a := small()
 	s.before = func(context.Context, string) error { time.Sleep(50 * time.Millisecond); return nil } // it is far away
 	var behind here
-	if _, err := c.Execute(&behind, Machines{LocalSlots: 1}).Run(t.Context(), a); err != nil || behind.runs.Load() != 1 || s.count("Execute") > 0 {
+	if _, err := c.Execute(&behind, Machines{LocalSlots: 1}).Run(t.Context(), a); err != nil || behind.runs.Load() != 1 ||
+		s.count("Execute") > 0 {
 		t.Errorf("error %v, calls %v", err, s.calls)
 	}
 }

@@ -136,8 +136,9 @@ func parseAddress(text string) (a address, err error) {
 	case err != nil:
 		return a, errors.New("the address of the server can't be read: write grpc://HOST:PORT or grpcs://HOST:PORT")
 	case u.User != nil:
-		return a, errors.New("the address of the server holds a name or password, which others could see: put a token into a file")
-	case u.Scheme != "grpc" && u.Scheme != "grpcs" || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "":
+		return a,
+			errors.New("the address of the server holds a name or password, which others could see: put a token into a file")
+	case (u.Scheme != "grpc" && u.Scheme != "grpcs") || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "":
 		return a, fmt.Errorf("%q is no address of a server: write grpc://HOST:PORT or grpcs://HOST:PORT", text)
 	}
 	a.tls = u.Scheme == "grpcs"
@@ -154,5 +155,5 @@ func parseAddress(text string) (a address, err error) {
 func (a address) private() bool {
 	host, _, _ := net.SplitHostPort(a.host)
 	ip := net.ParseIP(host)
-	return a.tls || host == "localhost" || ip != nil && ip.IsLoopback()
+	return a.tls || host == "localhost" || (ip != nil && ip.IsLoopback())
 }

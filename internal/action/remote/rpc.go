@@ -205,7 +205,8 @@ func (a *answer) next() ([]byte, error) {
 	}
 	length := int64(binary.BigEndian.Uint32(head[1:]))
 	if head[0] != 0 || length > maxMessage {
-		return nil, &statusError{code: codeInternal, text: fmt.Sprintf("a message of %d bytes, compression %d, was not asked for", length, head[0])}
+		return nil, &statusError{code: codeInternal,
+			text: fmt.Sprintf("a message of %d bytes, compression %d, was not asked for", length, head[0])}
 	}
 	var message bytes.Buffer
 	if _, err := io.CopyN(&message, a.response.Body, length); err != nil {

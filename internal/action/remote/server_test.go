@@ -68,13 +68,15 @@ func newServer(t *testing.T, options ...grpc.ServerOption) *server {
 	}
 	s.address = listener.Addr().String()
 	g := grpc.NewServer(append(options,
-		grpc.UnaryInterceptor(func(ctx context.Context, r any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		grpc.UnaryInterceptor(func(ctx context.Context, r any, info *grpc.UnaryServerInfo,
+			next grpc.UnaryHandler) (any, error) {
 			if err := s.called(ctx, info.FullMethod); err != nil {
 				return nil, err
 			}
 			return next(ctx, r)
 		}),
-		grpc.StreamInterceptor(func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+		grpc.StreamInterceptor(func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo,
+			next grpc.StreamHandler) error {
 			if err := s.called(stream.Context(), info.FullMethod); err != nil {
 				return err
 			}
@@ -164,7 +166,8 @@ func (s *server) UpdateActionResult(_ context.Context, r *repb.UpdateActionResul
 	return r.ActionResult, nil
 }
 
-func (s *server) FindMissingBlobs(_ context.Context, r *repb.FindMissingBlobsRequest) (*repb.FindMissingBlobsResponse, error) {
+func (s *server) FindMissingBlobs(_ context.Context,
+	r *repb.FindMissingBlobsRequest) (*repb.FindMissingBlobsResponse, error) {
 	reply := &repb.FindMissingBlobsResponse{}
 	for _, d := range r.BlobDigests {
 		if _, ok := s.blob(d); !ok {
@@ -174,7 +177,8 @@ func (s *server) FindMissingBlobs(_ context.Context, r *repb.FindMissingBlobsReq
 	return reply, nil
 }
 
-func (s *server) BatchUpdateBlobs(_ context.Context, r *repb.BatchUpdateBlobsRequest) (*repb.BatchUpdateBlobsResponse, error) {
+func (s *server) BatchUpdateBlobs(_ context.Context,
+	r *repb.BatchUpdateBlobsRequest) (*repb.BatchUpdateBlobsResponse, error) {
 	reply := &repb.BatchUpdateBlobsResponse{}
 	for _, b := range r.Requests {
 		got := s.keep(b.Data)
@@ -191,7 +195,8 @@ func (s *server) BatchUpdateBlobs(_ context.Context, r *repb.BatchUpdateBlobsReq
 // taken for.
 type byteStream struct{ *server }
 
-func (s byteStream) QueryWriteStatus(context.Context, *bytestream.QueryWriteStatusRequest) (*bytestream.QueryWriteStatusResponse, error) {
+func (s byteStream) QueryWriteStatus(context.Context,
+	*bytestream.QueryWriteStatusRequest) (*bytestream.QueryWriteStatusResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "")
 }
 
@@ -314,7 +319,8 @@ func (s *server) CancelOperation(_ context.Context, r *longrunningpb.CancelOpera
 	return &emptypb.Empty{}, nil
 }
 
-func operationMessage(name string, stage repb.ExecutionStage_Value, response *repb.ExecuteResponse) *longrunningpb.Operation {
+func operationMessage(name string, stage repb.ExecutionStage_Value,
+	response *repb.ExecuteResponse) *longrunningpb.Operation {
 	op := &longrunningpb.Operation{Name: name}
 	op.Metadata, _ = anypb.New(&repb.ExecuteOperationMetadata{Stage: stage})
 	if response != nil {

@@ -117,7 +117,9 @@ func (l *library) compile(handle uintptr, job *engine.Job, answer *engine.Answer
 		return nil, nil
 	}
 	text = text[:max(size, 1)-1]
-	if slices.ContainsFunc(job.Options, func(o string) bool { return strings.HasPrefix(o, "-Xnvvm=-split-compile-extended=") }) {
+	if slices.ContainsFunc(job.Options, func(o string) bool {
+		return strings.HasPrefix(o, "-Xnvvm=-split-compile-extended=")
+	}) {
 		answer.Shards = shards(text)
 	}
 	answer.Relocatable = slices.Contains(job.Options, "-Xnvvm=--device-c") && engine.IsOpen(text)

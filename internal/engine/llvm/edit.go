@@ -117,7 +117,8 @@ func (p *program) findKernels() {
 		p.nodeOperands(node, &parts[0])
 		for i := 1; i < len(parts) && parts[0] != 0; i += 2 {
 			var length uint32
-			if parts[i] != 0 && p.isMetadataString(parts[i]) != 0 && text(p.metadataString(parts[i], &length), uintptr(length)) == "kernel" {
+			if parts[i] != 0 && p.isMetadataString(parts[i]) != 0 &&
+				text(p.metadataString(parts[i], &length), uintptr(length)) == "kernel" {
 				p.kernels[parts[0]] = true
 			}
 		}
@@ -240,7 +241,8 @@ func (p *program) hasMetadata(g value, kind uint32) bool {
 // that the compiler makes for classes are of no interest to people.
 func (p *program) noteHidden(v value) {
 	name := p.name(v)
-	variable := p.isGlobalVariable(v) != 0 && p.addressSpace(p.typeOf(v)) != sharedMemory && !strings.HasPrefix(name, "_ZT")
+	variable := p.isGlobalVariable(v) != 0 && p.addressSpace(p.typeOf(v)) != sharedMemory &&
+		!strings.HasPrefix(name, "_ZT")
 	if variable || p.isKernel(v) {
 		p.hidden[v] = name
 	}

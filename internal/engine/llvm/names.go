@@ -30,7 +30,7 @@ func (p *program) repairNames() error {
 func validName(name string) string {
 	var b strings.Builder
 	for _, c := range []byte(name) {
-		if c == '_' || c == '$' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' {
+		if c == '_' || c == '$' || ('0' <= c && c <= '9') || ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z') {
 			b.WriteByte(c)
 		} else {
 			b.WriteString("_$_")

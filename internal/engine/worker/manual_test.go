@@ -36,7 +36,8 @@ func TestParseJob(t *testing.T) {
 
 func TestWrongCommands(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("code.fatbin", objecttest.Fatbin(objecttest.Member{Kind: 2, Arch: 80, Payload: []byte("code")}), 0o666); err != nil {
+	if err := os.WriteFile("code.fatbin",
+		objecttest.Fatbin(objecttest.Member{Kind: 2, Arch: 80, Payload: []byte("code")}), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	for _, test := range []struct{ words, want string }{
@@ -90,15 +91,18 @@ func TestCarryAndAddModule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := hostelf.HostRefs{Kernels: hostelf.Refs{External: []string{"k1*", "k2*"}}, Devices: hostelf.Refs{Internal: []string{"v"}}}
+	want := hostelf.HostRefs{Kernels: hostelf.Refs{External: []string{"k1*", "k2*"}},
+		Devices: hostelf.Refs{Internal: []string{"v"}}}
 	if diff := cmp.Diff(want, host.Refs, cmpopts.EquateEmpty()); diff != "" || host.ModuleIDs[0] != "me" {
 		t.Errorf("id %q, references differ:\n%s", host.ModuleIDs, diff)
 	}
 	do("-lto-carry -arch=sm_90a -id= -o unknown.o code.fatbin")
-	if unknown, err := hostelf.Read(bytes.NewReader(read("unknown.o")), int64(len(read("unknown.o")))); err != nil || unknown.Refs.Known() {
+	if unknown, err := hostelf.Read(bytes.NewReader(read("unknown.o")), int64(len(read("unknown.o")))); err != nil ||
+		unknown.Refs.Known() {
 		t.Errorf("references that are not given are known, or error %v", err)
 	}
-	put("lib.a", objecttest.Archive(objecttest.File{Name: "part.o", Data: read("unknown.o")}, objecttest.File{Name: "part.o", Data: read("part.o")}))
+	put("lib.a", objecttest.Archive(objecttest.File{Name: "part.o", Data: read("unknown.o")},
+		objecttest.File{Name: "part.o", Data: read("part.o")}))
 	do("-lto-add-module -arch=sm_90a -member=part.o -place=1 -fatbin -o out/again.fatbin lib.a")
 	if !bytes.Equal(read(filepath.Join("out", "again.fatbin")), read("code.fatbin")) {
 		t.Error("the fat binary has changed on the way")

@@ -42,7 +42,8 @@ func TestMergeStage(t *testing.T) {
 		{"-arch=sm_80 damaged.cubin", "", "is damaged"},
 		{"-arch=sm_80 nosuch.o", "", "nosuch.o"},
 	} {
-		if err := mergeParts(strings.Fields("-toolkit=130 " + record + "-o out --register-link-binaries=reg " + test.words)); err != nil {
+		if err := mergeParts(strings.Fields("-toolkit=130 " + record + "-o out --register-link-binaries=reg " +
+			test.words)); err != nil {
 			t.Errorf("%s: %v", test.words, err)
 			continue
 		}

@@ -69,7 +69,8 @@ func run() error {
 	modules := job.Modules
 	for i := range modules {
 		job.Modules = modules[i : i+1]
-		if err := do(&job, func(file string) string { return engine.SeparateFile(i, file) }); err != nil && !errors.Is(err, errCallFailed) {
+		if err := do(&job, func(file string) string { return engine.SeparateFile(i, file) }); err != nil &&
+			!errors.Is(err, errCallFailed) {
 			return err
 		}
 	}
@@ -125,7 +126,8 @@ func dieOfSignals() {
 		return // without it a crash is still noticed, only less well named
 	}
 	const defaultAction = 0
-	for _, s := range []syscall.Signal{syscall.SIGSEGV, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGILL, syscall.SIGABRT, syscall.SIGTERM} {
+	for _, s := range []syscall.Signal{syscall.SIGSEGV, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGILL, syscall.SIGABRT,
+		syscall.SIGTERM} {
 		purego.SyscallN(address, uintptr(s), defaultAction)
 	}
 }

@@ -43,7 +43,8 @@ func TestMembers(t *testing.T) {
 		{"empty", "!<arch>\n", nil},
 		{"GNU", string(objecttest.Archive(files...)), []string{"a.o=abc", long + "=de", "a.o="}},
 		{"thin", string(objecttest.ThinArchive(files...)), []string{"a.o=(thin)", long + "=(thin)", "a.o=(thin)"}},
-		{"short names", "!<arch>\n" + header("a.o/", 3) + "abc\n" + header("b c.o/", 1) + "x", []string{"a.o=abc", "b c.o=x"}},
+		{"short names", "!<arch>\n" + header("a.o/", 3) + "abc\n" + header("b c.o/", 1) + "x",
+			[]string{"a.o=abc", "b c.o=x"}},
 		{"BSD", "!<arch>\n" + header("__.SYMDEF SORTED", 2) + "xx" + header("#1/8", 11) + "name.o\x00\x00abc\n" +
 			header("#1/12", 14) + "__.SYMDEF_64xx" + header("b.o", 1) + "b", []string{"name.o=abc", "b.o=b"}},
 		{"64-bit symbol table", "!<arch>\n" + header("/SYM64/", 4) + "xxxx" + header("b.o/", 1) + "b", []string{"b.o=b"}},

@@ -69,7 +69,8 @@ func TestAlone(t *testing.T) {
 }
 
 func TestMajor(t *testing.T) {
-	for producer, want := range map[string]int{"LLVM22.1.2-rust-1.95.0-stable": 22, "LLVM19.1.7": 19, "LLVM": 0, "LLVM-3": 0, "APPLE_1_1600": 0, "": 0} {
+	for producer, want := range map[string]int{"LLVM22.1.2-rust-1.95.0-stable": 22, "LLVM19.1.7": 19, "LLVM": 0,
+		"LLVM-3": 0, "APPLE_1_1600": 0, "": 0} {
 		if got := (&bitcode.Module{Producer: producer}).Major(); got != want {
 			t.Errorf("%q: %d, want %d", producer, got, want)
 		}
@@ -91,8 +92,10 @@ func TestDamaged(t *testing.T) {
 		{"names cut off", whole[:len(whole)-8], bitcode.ErrTruncated},
 		{"joined files", append(bytes.Clone(whole), whole[4:]...), bitcode.ErrFormat},
 		{"old", objecttest.Bitcode(old), bitcode.ErrOld},
-		{"wrapper of nothing", []byte("\xde\xc0\x17\x0b\x00\x00\x00\x00\x14\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"), bitcode.ErrFormat},
-		{"wrapper beyond the end", []byte("\xde\xc0\x17\x0b\x00\x00\x00\x00\x14\x00\x00\x00\xff\x00\x00\x00\x00\x00\x00\x00"), bitcode.ErrTruncated},
+		{"wrapper of nothing", []byte("\xde\xc0\x17\x0b\x00\x00\x00\x00\x14\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"),
+			bitcode.ErrFormat},
+		{"wrapper beyond the end",
+			[]byte("\xde\xc0\x17\x0b\x00\x00\x00\x00\x14\x00\x00\x00\xff\x00\x00\x00\x00\x00\x00\x00"), bitcode.ErrTruncated},
 	} {
 		if _, err := bitcode.Read(test.data); !errors.Is(err, test.want) {
 			t.Errorf("%s: %v, want %v", test.name, err, test.want)

@@ -196,7 +196,7 @@ func (s *stream) readAbbrev() abbrev {
 		o := operand{encoding: s.fixed(3)}
 		switch o.encoding {
 		case encodeFixed, encodeVBR:
-			if o.value = s.vbr(5); o.value > 64 || o.encoding == encodeVBR && o.value == 1 {
+			if o.value = s.vbr(5); o.value > 64 || (o.encoding == encodeVBR && o.value == 1) {
 				s.fail(ErrFormat, "numbers of %d bits", o.value)
 			}
 		case encodeArray, encodeChar6, encodeBlob:
@@ -263,7 +263,8 @@ func (s *stream) readArray(r *record, element operand) {
 		width = 6
 	}
 	// Elements that take no room could be any number of them.
-	if s.err == nil && (element.literal || width == 0 || element.encoding == encodeArray || element.encoding == encodeBlob) {
+	if s.err == nil && (element.literal || width == 0 || element.encoding == encodeArray ||
+		element.encoding == encodeBlob) {
 		s.fail(ErrFormat, "an array of nothing at byte %d", s.at/8)
 	}
 	if s.err == nil && count > s.left()/width {

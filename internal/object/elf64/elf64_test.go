@@ -23,14 +23,15 @@ func sample(extended bool) []byte {
 		objecttest.Symbol{Name: "k", Info: 1<<4 | 2, Other: 0x10, Section: 1, Value: 8, Size: 16},
 		objecttest.Symbol{Name: "far", Info: 2<<4 | 1, Section: 0xffff})
 	indexes := le.AppendUint32(le.AppendUint32(le.AppendUint32(nil, 0), 0), 70000)
-	return objecttest.ELF(objecttest.ELFFile{Extended: extended, Machine: 183, Flags: 0x1234, Sections: []objecttest.Section{
-		{Name: ".text", Flags: 6, Data: []byte("code")},
-		{Name: ".strtab", Type: 3, Data: names},
-		{Name: ".symtab", Type: 2, Link: 2, EntSize: 24, Data: rows},
-		{Name: ".other_shndx", Type: 18, Link: 9},
-		{Name: ".symtab_shndx", Type: 18, Link: 3, EntSize: 4, Data: indexes},
-		{Name: ".bss", Type: 8},
-	}})
+	return objecttest.ELF(objecttest.ELFFile{Extended: extended, Machine: 183, Flags: 0x1234,
+		Sections: []objecttest.Section{
+			{Name: ".text", Flags: 6, Data: []byte("code")},
+			{Name: ".strtab", Type: 3, Data: names},
+			{Name: ".symtab", Type: 2, Link: 2, EntSize: 24, Data: rows},
+			{Name: ".other_shndx", Type: 18, Link: 9},
+			{Name: ".symtab_shndx", Type: 18, Link: 3, EntSize: 4, Data: indexes},
+			{Name: ".bss", Type: 8},
+		}})
 }
 
 func TestOpen(t *testing.T) {
@@ -127,7 +128,8 @@ func TestDamage(t *testing.T) {
 		{"name outside", change(table+64, 0xff, 0xff), elf64.ErrFormat},
 		{"names outside of the file", change(table+7*64+24, []byte(huge)...), elf64.ErrTruncated},
 		{"names without end", change(table+7*64+32, 5), elf64.ErrFormat},
-		{"extended count without end", append(change(60, 0, 0)[:table+32], append([]byte(huge), whole[table+40:]...)...), elf64.ErrTooLarge},
+		{"extended count without end", append(change(60, 0, 0)[:table+32], append([]byte(huge), whole[table+40:]...)...),
+			elf64.ErrTooLarge},
 	}
 	for _, test := range tests {
 		if _, err := open(test.data); !errors.Is(err, test.want) {

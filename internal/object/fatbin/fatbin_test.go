@@ -24,7 +24,8 @@ func TestMembers(t *testing.T) {
 	data := objecttest.Fatbin(
 		objecttest.Member{Kind: 1, Arch: 80, Options: "--compile-only  ", Payload: payload, Compression: "zstd"},
 		objecttest.Member{Kind: 2, Arch: 90, Flags: 0x100000, Ident: "a.cu", Payload: payload},
-		objecttest.Member{Kind: 8, Arch: 100, Flags: 0x200000, Options: "-ftz=0 ", Ident: "b.cu", Payload: payload, Compression: "lz4"},
+		objecttest.Member{Kind: 8, Arch: 100, Flags: 0x200000, Options: "-ftz=0 ", Ident: "b.cu", Payload: payload,
+			Compression: "lz4"},
 		objecttest.Member{Kind: 99, Arch: 80})
 	containers, err := read(data)
 	if err != nil || len(containers) != 1 {
@@ -77,13 +78,15 @@ func TestAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := objecttest.Fatbin(objecttest.Member{Kind: 8, Arch: 80, Options: "-ftz=0 ", Payload: payload, Compression: "zstd"}); !bytes.Equal(alone, want) {
+	if want := objecttest.Fatbin(objecttest.Member{Kind: 8, Arch: 80, Options: "-ftz=0 ", Payload: payload,
+		Compression: "zstd"}); !bytes.Equal(alone, want) {
 		t.Errorf("%d bytes, want %d", len(alone), len(want))
 	}
 }
 
 func TestDamage(t *testing.T) {
-	good := objecttest.Fatbin(objecttest.Member{Kind: 8, Arch: 80, Options: "-ftz=0 ", Ident: "a.cu", Payload: payload, Compression: "zstd"})
+	good := objecttest.Fatbin(objecttest.Member{Kind: 8, Arch: 80, Options: "-ftz=0 ", Ident: "a.cu", Payload: payload,
+		Compression: "zstd"})
 	const member = 16
 	with := func(at int, b ...byte) []byte {
 		data := bytes.Clone(good)
@@ -128,18 +131,28 @@ func TestDamagedPayload(t *testing.T) {
 		limit  int64
 		want   error
 	}{
-		{"obfuscated", objecttest.Member{Flags: 0x10000, Compression: "zstd", Payload: payload}, 0, nil, 1 << 20, fatbin.ErrObfuscated},
+		{"obfuscated", objecttest.Member{Flags: 0x10000, Compression: "zstd", Payload: payload}, 0, nil, 1 << 20,
+			fatbin.ErrObfuscated},
 		{"larger than the limit", objecttest.Member{Compression: "zstd", Payload: zeros}, 0, nil, 1000, fatbin.ErrTooLarge},
 		{"stored, larger than the limit", objecttest.Member{Payload: zeros}, 0, nil, 1000, fatbin.ErrTooLarge},
-		{"zstd: declared too small", objecttest.Member{Compression: "zstd", Payload: payload}, 56, []byte{100, 0}, 1 << 20, fatbin.ErrFormat},
-		{"zstd: declared too large", objecttest.Member{Compression: "zstd", Payload: payload}, 56, []byte{0xff, 0xff}, 1 << 20, fatbin.ErrFormat},
-		{"zstd: declared beyond belief", objecttest.Member{Compression: "zstd", Payload: payload}, 56, []byte{0, 0, 0, 0x7f}, 1 << 40, fatbin.ErrFormat},
-		{"zstd: larger than memory", objecttest.Member{Compression: "zstd", Payload: payload}, 56, bytes.Repeat([]byte{0xff}, 8), 1 << 62, fatbin.ErrTooLarge},
-		{"zstd: not zstd", objecttest.Member{Compression: "zstd", Payload: payload}, 64, []byte("garbage"), 1 << 20, fatbin.ErrFormat},
-		{"zstd: damaged", objecttest.Member{Compression: "zstd", Payload: payload}, 74, []byte("garbage"), 1 << 20, fatbin.ErrFormat},
-		{"LZ4: declared too small", objecttest.Member{Compression: "lz4", Payload: payload}, 56, []byte{100, 0}, 1 << 20, fatbin.ErrFormat},
-		{"LZ4: declared too large", objecttest.Member{Compression: "lz4", Payload: payload}, 56, []byte{0xff, 0xff}, 1 << 20, fatbin.ErrFormat},
-		{"compressed twice", objecttest.Member{Flags: 0x2000, Compression: "zstd", Payload: payload}, 0, nil, 1 << 20, fatbin.ErrFormat},
+		{"zstd: declared too small", objecttest.Member{Compression: "zstd", Payload: payload}, 56, []byte{100, 0}, 1 << 20,
+			fatbin.ErrFormat},
+		{"zstd: declared too large", objecttest.Member{Compression: "zstd", Payload: payload}, 56, []byte{0xff, 0xff},
+			1 << 20, fatbin.ErrFormat},
+		{"zstd: declared beyond belief", objecttest.Member{Compression: "zstd", Payload: payload}, 56, []byte{0, 0, 0, 0x7f},
+			1 << 40, fatbin.ErrFormat},
+		{"zstd: larger than memory", objecttest.Member{Compression: "zstd", Payload: payload}, 56,
+			bytes.Repeat([]byte{0xff}, 8), 1 << 62, fatbin.ErrTooLarge},
+		{"zstd: not zstd", objecttest.Member{Compression: "zstd", Payload: payload}, 64, []byte("garbage"), 1 << 20,
+			fatbin.ErrFormat},
+		{"zstd: damaged", objecttest.Member{Compression: "zstd", Payload: payload}, 74, []byte("garbage"), 1 << 20,
+			fatbin.ErrFormat},
+		{"LZ4: declared too small", objecttest.Member{Compression: "lz4", Payload: payload}, 56, []byte{100, 0}, 1 << 20,
+			fatbin.ErrFormat},
+		{"LZ4: declared too large", objecttest.Member{Compression: "lz4", Payload: payload}, 56, []byte{0xff, 0xff}, 1 << 20,
+			fatbin.ErrFormat},
+		{"compressed twice", objecttest.Member{Flags: 0x2000, Compression: "zstd", Payload: payload}, 0, nil, 1 << 20,
+			fatbin.ErrFormat},
 	}
 	for _, test := range tests {
 		data := objecttest.Fatbin(test.member)

@@ -123,7 +123,8 @@ func FuzzRead(f *testing.F) {
 }
 
 func TestClang(t *testing.T) {
-	section := objecttest.Offloading(objecttest.OffloadImage{Kind: 2, Triple: "nvptx64-nvidia-cuda", Arch: "sm_90", Data: []byte("code")})
+	section := objecttest.Offloading(objecttest.OffloadImage{Kind: 2, Triple: "nvptx64-nvidia-cuda", Arch: "sm_90",
+		Data: []byte("code")})
 	data := objecttest.ClangObject(section, []string{"k1", "k2"}, []string{"v"})
 	f, err := read(data)
 	if err != nil {

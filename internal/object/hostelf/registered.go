@@ -22,7 +22,8 @@ type Registered struct{ Kernels, Variables []string }
 var ErrIndirect = errors.New("calls through pointers")
 
 // registering are the runtime's functions, and whether they register a kernel.
-var registering = map[string]bool{"__cudaRegisterFunction": true, "__cudaRegisterVar": false, "__cudaRegisterManagedVar": false}
+var registering = map[string]bool{"__cudaRegisterFunction": true, "__cudaRegisterVar": false,
+	"__cudaRegisterManagedVar": false}
 
 // Flags of sections.
 const (

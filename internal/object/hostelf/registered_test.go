@@ -18,7 +18,8 @@ func registering(machine uint16, kind, call uint32, adjust int64) []byte {
 	const write, execute = 1, 4
 	rows, names := objecttest.Symbols(
 		objecttest.Symbol{Info: 3, Section: 2}, // the names
-		objecttest.Symbol{Name: "__cudaRegisterFunction"}, objecttest.Symbol{Name: "__cudaRegisterVar"}, objecttest.Symbol{Name: "puts"},
+		objecttest.Symbol{Name: "__cudaRegisterFunction"}, objecttest.Symbol{Name: "__cudaRegisterVar"},
+		objecttest.Symbol{Name: "puts"},
 		objecttest.Symbol{Name: "shadow", Section: 3})
 	return objecttest.ELF(objecttest.ELFFile{Machine: machine, Sections: []objecttest.Section{
 		{Name: ".text", Flags: execute, Data: make([]byte, 64)},
@@ -41,7 +42,8 @@ func registering(machine uint16, kind, call uint32, adjust int64) []byte {
 }
 
 func TestRegistered(t *testing.T) {
-	for name, data := range map[string][]byte{"x86-64": registering(62, 2, 4, -4), "aarch64": registering(183, 277, 283, 0)} {
+	for name, data := range map[string][]byte{"x86-64": registering(62, 2, 4, -4),
+		"aarch64": registering(183, 277, 283, 0)} {
 		r, err := hostelf.ReadRegistered(bytes.NewReader(data), int64(len(data)))
 		if err != nil {
 			t.Fatal(err)

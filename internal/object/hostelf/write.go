@@ -102,7 +102,8 @@ func (w *writer) file() []byte {
 		HeaderSize, ProgramSize, Programs, SectionSize uint16
 		Sections, NamesIndex                           uint16
 	}{
-		Ident: [16]byte{0x7f, 'E', 'L', 'F', 2, 1, 1}, Type: uint16(elf64.Relocatable), Machine: uint16(elf64.X8664), Version: 1,
+		Ident: [16]byte{0x7f, 'E', 'L', 'F', 2, 1, 1}, Type: uint16(elf64.Relocatable), Machine: uint16(elf64.X8664),
+		Version:       1,
 		SectionOffset: uint64(elf64.HeaderSize + w.body.Len()), HeaderSize: elf64.HeaderSize, SectionSize: 64,
 		Sections: uint16(len(w.headers)), NamesIndex: uint16(len(w.headers) - 1),
 	}

@@ -109,7 +109,8 @@ func LTOIR(arch int, specific bool) []byte {
 	}
 	fields = append(fields, 0x63, 0, 0, 0)
 	end := uint32(24 + 2*len(fields))
-	b := append([]byte("\xed\x43\x4e\x7f\x01\x41\x02\x62\x03\x02\x07\x00\x18\x00\x01\x00"), le.AppendUint32(le.AppendUint32(nil, end), end+4)...)
+	b := append([]byte("\xed\x43\x4e\x7f\x01\x41\x02\x62\x03\x02\x07\x00\x18\x00\x01\x00"),
+		le.AppendUint32(le.AppendUint32(nil, end), end+4)...)
 	for _, f := range fields {
 		b = le.AppendUint16(b, f)
 	}
