@@ -92,9 +92,9 @@ func TestArchives(t *testing.T) {
 func TestOrder(t *testing.T) {
 	archive := objecttest.Archive(objecttest.File{Name: "a.o", Data: host})
 	t.Chdir(write(t, map[string][]byte{"o.o": host, "lib/libx.a": archive, "lib/liby.a": archive}))
-	for old, new := range map[string]string{"lib/libx.a": "hard.a", "lib/liby.a": "other/liby.a"} {
-		os.MkdirAll(filepath.Dir(new), 0o777)
-		if err := os.Link(old, new); err != nil {
+	for old, copied := range map[string]string{"lib/libx.a": "hard.a", "lib/liby.a": "other/liby.a"} {
+		os.MkdirAll(filepath.Dir(copied), 0o777)
+		if err := os.Link(old, copied); err != nil {
 			t.Fatal(err)
 		}
 	}

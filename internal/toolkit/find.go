@@ -119,9 +119,9 @@ func (s *search) nvvmPath() {
 			s.t.NVVM = File{resolve(path), fromNVVMPath}
 		}
 	}
-	real, plain := filepath.Dir(resolve(dir)), filepath.Dir(absolute(dir))
-	s.root(fromNVVMPath, real)
-	if plain != real {
+	resolved, plain := filepath.Dir(resolve(dir)), filepath.Dir(absolute(dir))
+	s.root(fromNVVMPath, resolved)
+	if plain != resolved {
 		s.root(fromNVVMPath, plain)
 	}
 }
@@ -171,10 +171,10 @@ func (s *search) inPATH() {
 			continue
 		}
 		found = true
-		if real := resolve(path); filepath.Base(real) == "nvcc" {
-			s.root(fromPATH, filepath.Dir(filepath.Dir(real)))
+		if resolved := resolve(path); filepath.Base(resolved) == "nvcc" {
+			s.root(fromPATH, filepath.Dir(filepath.Dir(resolved)))
 		} else {
-			s.note(fromPATH, "", path, "a link to "+real)
+			s.note(fromPATH, "", path, "a link to "+resolved)
 		}
 	}
 	if !found {
@@ -392,8 +392,8 @@ func (s *search) noToolkitIn(dir string) error {
 
 // resolve follows links as far as they lead anywhere.
 func resolve(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return absolute(real)
+	if resolved, err := filepath.EvalSymlinks(path); err == nil {
+		return absolute(resolved)
 	}
 	return absolute(path)
 }

@@ -33,7 +33,7 @@ func (c Comparison) Differences(want, got Result) []string {
 	if want.Exit != got.Exit {
 		list = append(list, fmt.Sprintf("exit code %d, want %d", got.Exit, want.Exit))
 	}
-	stderr := comparable(got.Stderr)
+	stderr := withoutNoise(got.Stderr)
 	for _, text := range c.Extra {
 		line := "nvlink warning : " + text + "\n"
 		if !strings.Contains(stderr, line) {
@@ -41,10 +41,10 @@ func (c Comparison) Differences(want, got Result) []string {
 		}
 		stderr = strings.Replace(stderr, line, "", 1)
 	}
-	if stderr != comparable(want.Stderr) {
+	if stderr != withoutNoise(want.Stderr) {
 		list = append(list, fmt.Sprintf("stderr:\n%swant:\n%s", got.Stderr, want.Stderr))
 	}
-	if comparable(want.Stdout) != comparable(got.Stdout) {
+	if withoutNoise(want.Stdout) != withoutNoise(got.Stdout) {
 		list = append(list, fmt.Sprintf("stdout:\n%swant:\n%s", got.Stdout, want.Stdout))
 	}
 	if want.Exit != 0 {
@@ -75,8 +75,8 @@ var (
 	duration = regexp.MustCompile(`\d+\.\d+ (, )?ms`)
 )
 
-// comparable leaves out of a text what may differ.
-func comparable(text string) string {
+// withoutNoise leaves out of a text what may differ.
+func withoutNoise(text string) string {
 	return WithoutTimes(ownLine.ReplaceAllString(text, ""))
 }
 
@@ -85,7 +85,7 @@ func WithoutTimes(text string) string { return duration.ReplaceAllString(text, "
 
 func (c Comparison) fileDifference(name string, want, got []byte) string {
 	if filepath.Ext(name) == ".csv" { // of -time
-		want, got = []byte(comparable(string(want))), []byte(comparable(string(got)))
+		want, got = []byte(withoutNoise(string(want))), []byte(withoutNoise(string(got)))
 	}
 	if bytes.Equal(want, got) {
 		return ""

@@ -21,10 +21,21 @@ type traceEvent struct {
 	Args     map[string]any `json:"args"`
 }
 
-// CheckTrace holds a trace against the format and against the record of its link, field
-// by field, and gives what is wrong.
+// A traceCheck collects the slices of a trace and what is wrong with it.
+type traceCheck struct {
+	wrong  []string
+	named  map[int]bool
+	tracks map[int][]traceEvent
+	found  map[string]int
+}
+
+func (c *traceCheck) complain(format string, args ...any) {
+	c.wrong = append(c.wrong, fmt.Sprintf(format, args...))
+}
+
+// CheckTrace checks a trace against the format and against the record of its link, field
+// by field, and returns what is wrong.
 func CheckTrace(text []byte, r *record.Record) (wrong []string) {
-	complain := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	var trace struct {
 		Unit   string       `json:"displayTimeUnit"`
 		Events []traceEvent `json:"traceEvents"`
@@ -34,49 +45,56 @@ func CheckTrace(text []byte, r *record.Record) (wrong []string) {
 	if err := d.Decode(&trace); err != nil {
 		return []string{err.Error()}
 	}
+	c := &traceCheck{named: map[int]bool{}, tracks: map[int][]traceEvent{}, found: map[string]int{}}
 	if trace.Unit != "ms" && trace.Unit != "ns" {
-		complain("displayTimeUnit is %q", trace.Unit)
+		c.complain("displayTimeUnit is %q", trace.Unit)
 	}
-	named, tracks := map[int]bool{}, map[int][]traceEvent{}
-	found := map[string]int{}
 	for i, e := range trace.Events {
-		switch {
-		case e.Name == nil || *e.Name == "" || e.Process == nil || e.Track == nil || e.Start == nil:
-			complain("event %d lacks a name, a time or a track", i)
-			continue
-		case e.Phase == "M":
-			if e.Args["name"] == nil || e.Length != nil || (*e.Name != "process_name" && *e.Name != "thread_name") {
-				complain("event %d names nothing: %+v", i, e)
-			}
-			named[*e.Track] = named[*e.Track] || *e.Name == "thread_name"
-			continue
-		case e.Phase != "X" || e.Length == nil || *e.Length < 0 || *e.Start < 0 || e.Category == "":
-			complain("event %d is no slice: %+v", i, e)
-			continue
-		case !named[*e.Track]:
-			complain("event %d is on the track %d, which has no name", i, *e.Track)
-		}
-		tracks[*e.Track] = append(tracks[*e.Track], e)
-		found[slot(e.Category, *e.Name, *e.Start, *e.Length)]++
+		c.add(i, e)
 	}
-	for track, events := range tracks {
-		checkNesting(track, events, complain)
-	}
-	expect := func(category, name string, start, length int64) {
-		if found[slot(category, name, start, length)]--; found[slot(category, name, start, length)] < 0 {
-			complain("no slice for the %s %s at %d", category, name, start)
-		}
+	for track, events := range c.tracks {
+		checkNesting(track, events, c.complain)
 	}
 	for _, p := range r.Phases {
-		expect("phase", p.Name, p.Start, p.Wall)
+		c.expect("phase", p.Name, p.Start, p.Wall)
 	}
 	for _, a := range r.Actions {
-		expect("action", a.Label, a.Start, a.Wall)
+		c.expect("action", a.Label, a.Start, a.Wall)
 		for _, s := range a.Stages {
-			expect("stage", s.Name, s.Start, s.Wall)
+			c.expect("stage", s.Name, s.Start, s.Wall)
 		}
 	}
-	return wrong
+	return c.wrong
+}
+
+// add checks an event by itself and takes it in if it is a slice.
+func (c *traceCheck) add(i int, e traceEvent) {
+	switch {
+	case e.Name == nil || *e.Name == "" || e.Process == nil || e.Track == nil || e.Start == nil:
+		c.complain("event %d lacks a name, a time or a track", i)
+		return
+	case e.Phase == "M":
+		if e.Args["name"] == nil || e.Length != nil || (*e.Name != "process_name" && *e.Name != "thread_name") {
+			c.complain("event %d names nothing: %+v", i, e)
+		}
+		c.named[*e.Track] = c.named[*e.Track] || *e.Name == "thread_name"
+		return
+	case e.Phase != "X" || e.Length == nil || *e.Length < 0 || *e.Start < 0 || e.Category == "":
+		c.complain("event %d is no slice: %+v", i, e)
+		return
+	case !c.named[*e.Track]:
+		c.complain("event %d is on the track %d, which has no name", i, *e.Track)
+	}
+	c.tracks[*e.Track] = append(c.tracks[*e.Track], e)
+	c.found[slot(e.Category, *e.Name, *e.Start, *e.Length)]++
+}
+
+// expect complains if there is no slice left for a part of the record.
+func (c *traceCheck) expect(category, name string, start, length int64) {
+	key := slot(category, name, start, length)
+	if c.found[key]--; c.found[key] < 0 {
+		c.complain("no slice for the %s %s at %d", category, name, start)
+	}
 }
 
 func slot(category, name string, start, length int64) string {

@@ -10,8 +10,8 @@ import (
 
 // cacheRunner asks the server's cache before it asks the runner behind it.
 type cacheRunner struct {
-	*Client
-	next action.Runner
+	client *Client
+	next   action.Runner
 }
 
 // Cache gives a Runner that finds results in the server's cache or asks next, whose
@@ -20,18 +20,18 @@ func (c *Client) Cache(next action.Runner) action.Runner { return &cacheRunner{c
 
 // Run implements action.Runner.
 func (r *cacheRunner) Run(ctx context.Context, a *action.Action) (*action.Result, error) {
-	if a.Impure != "" || r.down.Load() {
+	if a.Impure != "" || r.client.down.Load() {
 		return r.next.Run(ctx, a)
 	}
-	encoding, err := a.Encode(r.digest, action.Place{})
+	encoding, err := a.Encode(r.client.digest, action.Place{})
 	if err != nil {
 		return nil, err
 	}
-	if result := r.find(ctx, a, encoding.Key); result != nil {
+	if result := r.client.find(ctx, a, encoding.Key); result != nil {
 		return result, nil
 	}
 	result, err := r.next.Run(ctx, a)
-	r.share(encoding, result, err)
+	r.client.share(encoding, result, err)
 	return result, err
 }
 
@@ -80,7 +80,7 @@ func (c *Client) lookUp(ctx context.Context, a *action.Action, key action.Digest
 	}
 	short, cancel := context.WithTimeout(ctx, c.patience)
 	defer cancel()
-	reply, err := c.call(short, serviceActionCache+"GetActionResult", request)
+	reply, err := c.connection.call(short, serviceActionCache+"GetActionResult", request)
 	if err != nil {
 		return nil, err
 	}
@@ -125,6 +125,6 @@ func (c *Client) store(ctx context.Context, e *action.Encoding, result *action.R
 	request.bytes(3, encodeResult(files, result))
 	ctx, cancel := context.WithTimeout(ctx, c.patience)
 	defer cancel()
-	_, err = c.call(ctx, serviceActionCache+"UpdateActionResult", request)
+	_, err = c.connection.call(ctx, serviceActionCache+"UpdateActionResult", request)
 	return err
 }

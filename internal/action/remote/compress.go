@@ -36,7 +36,7 @@ func (c *Client) compresses(ctx context.Context, size int64) bool {
 		defer cancel()
 		var request writer
 		request.text(1, c.instance)
-		reply, err := c.call(ctx, methodCapabilities, request)
+		reply, err := c.connection.call(ctx, methodCapabilities, request)
 		c.compression.zstd = err == nil && knowsZstd(reply)
 	})
 	return c.compression.zstd
@@ -92,14 +92,14 @@ func compressed(data io.Reader) io.ReadCloser {
 
 // A blobReader is the data of a stream of ReadResponse messages (data = 10).
 type blobReader struct {
-	*answer
-	ready []byte
-	err   error // what ended it, other than its end
+	answer *answer
+	ready  []byte
+	err    error // what ended it, other than its end
 }
 
 func (r *blobReader) Read(p []byte) (int, error) {
 	for len(r.ready) == 0 {
-		message, err := r.next()
+		message, err := r.answer.next()
 		if err == nil {
 			err = eachField(message, func(f field) error {
 				if f.id == 10 {

@@ -28,47 +28,47 @@ type Machines struct {
 
 // executor lets the server's machines run actions, and this one too.
 type executor struct {
-	*Client
-	Machines
-	next  action.Runner
-	slots chan struct{} // of this machine
-	off   atomic.Bool   // no more executions; results are still looked up
-	window
-	meter
+	client   *Client
+	machines Machines
+	next     action.Runner
+	slots    chan struct{} // of this machine
+	off      atomic.Bool   // no more executions; results are still looked up
+	window   window
+	meter    meter
 }
 
 // Execute gives a Runner that lets the server's machines run what is worth it and
 // asks next for the rest, at the same time.
 func (c *Client) Execute(next action.Runner, m Machines) action.Runner {
-	return &executor{Client: c, Machines: m, next: next, slots: make(chan struct{}, m.LocalSlots), window: newWindow()}
+	return &executor{client: c, machines: m, next: next, slots: make(chan struct{}, m.LocalSlots), window: newWindow()}
 }
 
 // Run implements action.Runner.
 func (e *executor) Run(ctx context.Context, a *action.Action) (*action.Result, error) {
-	if a.Impure != "" || e.down.Load() {
+	if a.Impure != "" || e.client.down.Load() {
 		return e.runLocally(ctx, a)
 	}
 	at, err := e.place(a)
 	if err != nil {
 		return nil, err
 	}
-	encoding, err := a.Encode(e.digest, at)
+	encoding, err := a.Encode(e.client.digest, at)
 	if err != nil {
 		return nil, err
 	}
 	asked := time.Now()
-	if result := e.find(ctx, a, encoding.Key); result != nil {
+	if result := e.client.find(ctx, a, encoding.Key); result != nil {
 		return result, nil
 	}
-	e.answered(time.Since(asked))
+	e.meter.answered(time.Since(asked))
 	result, err := e.anywhere(ctx, a, encoding)
-	e.share(encoding, result, err)
+	e.client.share(encoding, result, err)
 	return result, err
 }
 
 // anywhere runs an action where its result is likely to be there first.
 func (e *executor) anywhere(ctx context.Context, a *action.Action, encoding *action.Encoding) (*action.Result, error) {
-	if e.down.Load() || e.off.Load() {
+	if e.client.down.Load() || e.off.Load() {
 		return e.runLocally(ctx, a)
 	}
 	remote, err := e.choose(ctx, e.gain(a, encoding))
@@ -84,11 +84,11 @@ func (e *executor) anywhere(ctx context.Context, a *action.Action, encoding *act
 
 // place says what a machine must have to run the action.
 func (e *executor) place(a *action.Action) (action.Place, error) {
-	at := action.Place{Platform: e.Platform, Tool: e.Tools[a.Tool.Name]}
+	at := action.Place{Platform: e.machines.Platform, Tool: e.machines.Tools[a.Tool.Name]}
 	if at.Tool == "" {
 		return at, nil
 	}
-	digest, err := e.digest(a.Tool)
+	digest, err := e.client.digest(a.Tool)
 	at.Platform = append(at.Platform[:len(at.Platform):len(at.Platform)], "tool-"+a.Tool.Name+"="+digest.Hash)
 	return at, err
 }
@@ -118,7 +118,7 @@ func (e *executor) choose(ctx context.Context, gain time.Duration) (remote bool,
 		}
 	}
 	for {
-		entered, changed := e.enter()
+		entered, changed := e.window.enter()
 		if entered {
 			return true, nil
 		}
@@ -164,7 +164,7 @@ func (e *executor) race(ctx context.Context, a *action.Action, encoding *action.
 			}
 			if o.err != nil {
 				e.off.Store(true)
-				e.tell(withoutExecution, o.err)
+				e.client.tell(withoutExecution, o.err)
 			}
 			there = nil
 			if !begun {
@@ -194,7 +194,7 @@ const mostTries = 3
 
 // execute runs an action on a machine of the server's.
 func (e *executor) execute(ctx context.Context, a *action.Action, encoding *action.Encoding) (*action.Result, error) {
-	ticket := e.ticket()
+	ticket := e.window.ticket()
 	defer ticket.leave()
 	start := time.Now()
 	for try := 1; ; try++ {
@@ -206,9 +206,9 @@ func (e *executor) execute(ctx context.Context, a *action.Action, encoding *acti
 		var failed *statusError
 		switch {
 		case err == nil:
-			result, err := e.take(ctx, a, op.result)
+			result, err := e.client.take(ctx, a, op.result)
 			if err == nil {
-				e.ran(time.Since(sent) - op.result.spent)
+				e.meter.ran(time.Since(sent) - op.result.spent)
 				result.Where = "worker " + op.result.worker
 				if result.Cached = op.cached; op.cached {
 					result.Where = remoteCache // another client was faster
@@ -226,7 +226,7 @@ func (e *executor) execute(ctx context.Context, a *action.Action, encoding *acti
 			return nil, err
 		}
 		for _, d := range missing { // it had them a while ago
-			e.present.set(d, false)
+			e.client.present.set(d, false)
 		}
 	}
 }
@@ -239,20 +239,20 @@ func (e *executor) provide(ctx context.Context, encoding *action.Encoding) error
 		switch {
 		case b.Size > askFrom:
 			large = append(large, b)
-		case b.Size > 0 && !e.present.has(b.Digest):
+		case b.Size > 0 && !e.client.present.has(b.Digest):
 			small[b.Digest] = b.Content
 		}
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return e.send(ctx, small) })
+	group.Go(func() error { return e.client.send(ctx, small) })
 	group.Go(func() error {
-		missing, err := e.findMissing(ctx, large)
+		missing, err := e.client.findMissing(ctx, large)
 		if err != nil {
 			return err
 		}
 		start := time.Now()
-		err = e.send(ctx, missing)
-		e.sent(missing.size(), time.Since(start))
+		err = e.client.send(ctx, missing)
+		e.meter.sent(missing.size(), time.Since(start))
 		return err
 	})
 	return group.Wait()
@@ -266,9 +266,9 @@ const (
 
 // An execution is one that the server was asked for.
 type execution struct {
-	*ticket
-	name  string // the server's for it; empty: none yet
-	named chan struct{}
+	ticket *ticket
+	name   string // the server's for it; empty: none yet
+	named  chan struct{}
 }
 
 // nameTime is how long the end of a link waits for the name of an execution that has
@@ -282,7 +282,7 @@ const nameTime = time.Second
 // name = 1.
 func (e *executor) follow(ctx context.Context, key action.Digest, t *ticket) (*operation, error) {
 	var execute writer
-	execute.text(1, e.instance)
+	execute.text(1, e.client.instance)
 	execute.bytes(6, encodeDigest(key))
 	x := &execution{ticket: t, named: make(chan struct{})}
 	reading, end := context.WithCancel(context.WithoutCancel(ctx))
@@ -324,7 +324,7 @@ func (e *executor) follow(ctx context.Context, key action.Digest, t *ticket) (*o
 // watch reads the progress of an execution up to its end. An execution that failed
 // is an error.
 func (e *executor) watch(ctx context.Context, method string, request []byte, x *execution) (*operation, error) {
-	answer, err := e.open(ctx, method, bytes.NewReader(frame(request)))
+	answer, err := e.client.connection.open(ctx, method, bytes.NewReader(frame(request)))
 	if err != nil {
 		return nil, err
 	}
@@ -343,7 +343,7 @@ func (e *executor) watch(ctx context.Context, method string, request []byte, x *
 		}
 		x.progress(op)
 		if op.failed != nil && op.done {
-			op.failed.text = e.clean(op.failed.text)
+			op.failed.text = e.client.connection.clean(op.failed.text)
 			return nil, op.failed
 		}
 		if op.done {
@@ -360,7 +360,7 @@ func (x *execution) progress(op *operation) {
 		close(x.named)
 	}
 	if !op.queued {
-		x.taken()
+		x.ticket.taken()
 	}
 }
 
@@ -372,9 +372,9 @@ func (e *executor) cancel(name string) {
 	}
 	var request writer
 	request.text(1, name)
-	e.behind.Go(func() {
-		ctx, done := context.WithTimeout(e.closing, e.patience)
+	e.client.behind.Go(func() {
+		ctx, done := context.WithTimeout(e.client.closing, e.client.patience)
 		defer done()
-		e.call(ctx, methodCancel, request)
+		e.client.connection.call(ctx, methodCancel, request)
 	})
 }

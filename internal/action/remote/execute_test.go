@@ -42,7 +42,7 @@ func small() *action.Action {
 // worth sending.
 func near(c *fixture, next action.Runner) action.Runner {
 	e := c.Execute(next, Machines{LocalSlots: 1}).(*executor)
-	e.overhead = time.Nanosecond
+	e.meter.overhead = time.Nanosecond
 	return e
 }
 

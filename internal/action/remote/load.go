@@ -86,11 +86,11 @@ const (
 )
 
 // smooth moves an average towards a new value.
-func smooth(old, new time.Duration) time.Duration {
+func smooth(old, latest time.Duration) time.Duration {
 	if old == 0 {
-		return new
+		return latest
 	}
-	return (3*old + new) / 4
+	return (3*old + latest) / 4
 }
 
 func (m *meter) answered(d time.Duration) {
@@ -131,7 +131,7 @@ func (m *meter) cost(size int64) time.Duration {
 // than if it is run here: less than nothing if it costs more than its work. Tools
 // and libraries don't count: they are sent once.
 func (e *executor) gain(a *action.Action, encoding *action.Encoding) time.Duration {
-	return estimate(a, encoding) - e.cost(ownBytes(a, encoding))
+	return estimate(a, encoding) - e.meter.cost(ownBytes(a, encoding))
 }
 
 // Tools that compile take about this long for a byte of input, and this long for
@@ -160,5 +160,5 @@ func ownBytes(a *action.Action, encoding *action.Encoding) (size int64) {
 // lateAfter is when an action that is still not done is started here too.
 func (e *executor) lateAfter(a *action.Action, encoding *action.Encoding) time.Duration {
 	const least = 3 * time.Second
-	return max(least, 4*estimate(a, encoding)) + e.cost(ownBytes(a, encoding))
+	return max(least, 4*estimate(a, encoding)) + e.meter.cost(ownBytes(a, encoding))
 }

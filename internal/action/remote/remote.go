@@ -47,10 +47,10 @@ type Config struct {
 
 // A Client is a server in use by one link.
 type Client struct {
-	*connection
-	instance string
-	digest   action.Digester
-	dir      func() string
+	connection *connection
+	instance   string
+	digest     action.Digester
+	dir        func() string
 
 	note   func(string, error)
 	once   sync.Once

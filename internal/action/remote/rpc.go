@@ -166,9 +166,9 @@ func printable(text string, most int) string {
 
 // An answer is a stream of messages.
 type answer struct {
-	*connection
-	ctx      context.Context
-	response *http.Response
+	connection *connection
+	ctx        context.Context
+	response   *http.Response
 }
 
 func (a *answer) close() { a.response.Body.Close() }
@@ -179,13 +179,14 @@ func (a *answer) checkHead() error {
 	kind := a.response.Header.Get("Content-Type")
 	switch status := a.response.StatusCode; {
 	case status == http.StatusUnauthorized:
-		return &statusError{code: codeUnauthenticated, text: "HTTP " + a.clean(a.response.Status)}
+		return &statusError{code: codeUnauthenticated, text: "HTTP " + a.connection.clean(a.response.Status)}
 	case status == http.StatusForbidden:
-		return &statusError{code: codePermissionDenied, text: "HTTP " + a.clean(a.response.Status)}
+		return &statusError{code: codePermissionDenied, text: "HTTP " + a.connection.clean(a.response.Status)}
 	case status != http.StatusOK:
-		return &statusError{code: codeUnavailable, text: "HTTP " + a.clean(a.response.Status)}
+		return &statusError{code: codeUnavailable, text: "HTTP " + a.connection.clean(a.response.Status)}
 	case !strings.HasPrefix(kind, "application/grpc"):
-		return &statusError{code: codeUnavailable, text: fmt.Sprintf("the server answers %q and not gRPC", a.clean(kind))}
+		return &statusError{code: codeUnavailable,
+			text: fmt.Sprintf("the server answers %q and not gRPC", a.connection.clean(kind))}
 	case a.response.Header.Get("Grpc-Status") != "":
 		return a.status(a.response.Header)
 	}
@@ -201,7 +202,7 @@ func (a *answer) next() ([]byte, error) {
 		}
 		return nil, io.EOF
 	} else if err != nil {
-		return nil, a.transportError(a.ctx, err)
+		return nil, a.connection.transportError(a.ctx, err)
 	}
 	length := int64(binary.BigEndian.Uint32(head[1:]))
 	if head[0] != 0 || length > maxMessage {
@@ -210,7 +211,7 @@ func (a *answer) next() ([]byte, error) {
 	}
 	var message bytes.Buffer
 	if _, err := io.CopyN(&message, a.response.Body, length); err != nil {
-		return nil, a.transportError(a.ctx, err)
+		return nil, a.connection.transportError(a.ctx, err)
 	}
 	return message.Bytes(), nil
 }
@@ -245,7 +246,7 @@ func (a *answer) status(h http.Header) error {
 	if plain, err := url.PathUnescape(text); err == nil {
 		text = plain
 	}
-	s := &statusError{code: code(number), text: a.clean(text)}
+	s := &statusError{code: code(number), text: a.connection.clean(text)}
 	encoded := strings.TrimRight(h.Get("Grpc-Status-Details-Bin"), "=")
 	if raw, err := base64.RawStdEncoding.DecodeString(encoded); err == nil {
 		if full, err := parseStatus(raw); err == nil && full.code == s.code {

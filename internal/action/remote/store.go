@@ -117,7 +117,7 @@ func (c *Client) findMissing(ctx context.Context, blobs []action.Blob) (blobSet,
 func (c *Client) askMissing(ctx context.Context, digests []action.Digest) ([]action.Digest, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.patience)
 	defer cancel()
-	reply, err := c.call(ctx, serviceStorage+"FindMissingBlobs", encodeFindMissing(c.instance, digests))
+	reply, err := c.connection.call(ctx, serviceStorage+"FindMissingBlobs", encodeFindMissing(c.instance, digests))
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +174,7 @@ func (c *Client) sendBatch(ctx context.Context, batch map[action.Digest][]byte) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.transferTime(batchTotal))
 	defer cancel()
-	reply, err := c.call(ctx, serviceStorage+"BatchUpdateBlobs", w)
+	reply, err := c.connection.call(ctx, serviceStorage+"BatchUpdateBlobs", w)
 	if err != nil {
 		return err
 	}
@@ -213,7 +213,8 @@ func (c *Client) sendStream(ctx context.Context, digest action.Digest, content a
 	} else {
 		name += plainBlobs
 	}
-	answer, err := c.open(ctx, serviceByteStream+"Write", &writeRequests{data: sent, name: name + digest.String()})
+	answer, err := c.connection.open(ctx, serviceByteStream+"Write",
+		&writeRequests{data: sent, name: name + digest.String()})
 	if err != nil {
 		return err
 	}
@@ -315,7 +316,7 @@ func (c *Client) read(ctx context.Context, digest action.Digest, w io.Writer) er
 	}
 	var request writer
 	request.text(1, c.prefix()+kind+digest.String())
-	answer, err := c.open(ctx, serviceByteStream+"Read", bytes.NewReader(frame(request)))
+	answer, err := c.connection.open(ctx, serviceByteStream+"Read", bytes.NewReader(frame(request)))
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func (f *failure) Error() string { return f.call + ": " + f.text }
 
 // A program is the modules of a job on their way to PTX.
 type program struct {
-	*api
+	api     *api
 	job     *engine.LLVMJob
 	answer  *engine.LLVMAnswer
 	context context
@@ -81,7 +81,7 @@ func (p *program) compile(job *engine.Job) ([]byte, error) {
 	}
 	if p.job.Merge {
 		err := p.check("after its modules were linked")
-		p.bitcode = p.contents(p.write(p.all))
+		p.bitcode = p.api.contents(p.api.write(p.all))
 		return nil, err
 	}
 	if err := p.addLibdevice(); err != nil {
@@ -125,27 +125,27 @@ func (p *program) prepareAlone(file string) (err error) {
 	if err := p.check("after it was prepared"); err != nil {
 		return err
 	}
-	p.bitcode = p.contents(p.write(p.all))
+	p.bitcode = p.api.contents(p.api.write(p.all))
 	return nil
 }
 
 // start readies LLVM: options, the context with its handler, the target.
 func (p *program) start(library string) error {
 	var major, minor, patch uint32
-	p.getVersion(&major, &minor, &patch)
+	p.api.getVersion(&major, &minor, &patch)
 	p.answer.Version = fmt.Sprintf("%d.%d.%d", major, minor, patch)
-	p.options(library, p.optionList())
-	p.context = p.contextCreate()
-	p.setHandler(p.context, purego.NewCallback(p.hear), 0)
+	p.api.options(library, p.optionList())
+	p.context = p.api.contextCreate()
+	p.api.setHandler(p.context, purego.NewCallback(p.hear), 0)
 	engine.Stage("LLVMCreateTargetMachine")
 	var target, message uintptr
-	if p.findTarget(triple, &target, &message) != 0 {
-		return &failure{"LLVMGetTargetFromTriple", -1, p.take(message)}
+	if p.api.findTarget(triple, &target, &message) != 0 {
+		return &failure{"LLVMGetTargetFromTriple", -1, p.api.take(message)}
 	}
 	const defaultReloc, defaultModel = 0, 0
-	p.machine = p.newMachine(target, triple, p.job.CPU, p.job.Features, int32(p.job.Level), defaultReloc, defaultModel)
-	p.layout = p.machineData(p.machine)
-	p.all = p.newModule("lto", p.context)
+	p.machine = p.api.newMachine(target, triple, p.job.CPU, p.job.Features, int32(p.job.Level), defaultReloc, defaultModel)
+	p.layout = p.api.machineData(p.machine)
+	p.all = p.api.newModule("lto", p.context)
 	p.prepare(p.all)
 	return nil
 }
@@ -172,8 +172,8 @@ func pick(on bool, yes, no string) string {
 // hear is called by LLVM with each of its diagnostics.
 func (p *program) hear(diagnostic, _ uintptr) uintptr {
 	const isError, isWarning, isRemark = 0, 1, 2
-	words := p.take(p.description(diagnostic))
-	switch p.severity(diagnostic) {
+	words := p.api.take(p.api.description(diagnostic))
+	switch p.api.severity(diagnostic) {
 	case isError:
 		p.errors = append(p.errors, words)
 	case isWarning:
@@ -195,8 +195,8 @@ func (p *program) complaint(otherwise string) string {
 // prepare gives a module the target's own triple and data layout. Those of compilers
 // differ in details from one version to the next.
 func (p *program) prepare(m module) {
-	p.setTarget(m, triple)
-	p.setLayout(m, p.layout)
+	p.api.setTarget(m, triple)
+	p.api.setLayout(m, p.layout)
 }
 
 // read parses and validates one file.
@@ -206,17 +206,17 @@ func (p *program) read(file string, place int) (module, error) {
 	var m module
 	engine.Stage("LLVMParseBitcode", file)
 	p.errors = nil
-	if p.readFile(file, &b, &message) != 0 {
-		return 0, &failure{"LLVMCreateMemoryBuffer", place, p.take(message)}
+	if p.api.readFile(file, &b, &message) != 0 {
+		return 0, &failure{"LLVMCreateMemoryBuffer", place, p.api.take(message)}
 	}
-	if p.parse(p.context, b, &m) != 0 {
+	if p.api.parse(p.context, b, &m) != 0 {
 		return 0, &failure{"LLVMParseBitcode", place, p.complaint("the bitcode cannot be read")}
 	}
 	p.prepare(m)
 	engine.Stage("LLVMVerifyModule", file)
 	const returnStatus = 2
-	if p.verify(m, returnStatus, &message) != 0 {
-		return 0, &failure{"LLVMVerifyModule", place, "the bitcode is not valid: " + firstLine(p.take(message))}
+	if p.api.verify(m, returnStatus, &message) != 0 {
+		return 0, &failure{"LLVMVerifyModule", place, "the bitcode is not valid: " + firstLine(p.api.take(message))}
 	}
 	return m, nil
 }
@@ -230,7 +230,7 @@ func firstLine(s string) string {
 func (p *program) add(m module, place int) error {
 	engine.Stage("LLVMLinkModules", engine.ModuleName(place))
 	p.errors = nil
-	if p.link(p.all, m) != 0 {
+	if p.api.link(p.all, m) != 0 {
 		return &failure{"LLVMLinkModules", place, p.complaint("the bitcode cannot be linked with that before it")}
 	}
 	return nil
@@ -247,9 +247,10 @@ func (p *program) addLibdevice() error {
 		return err
 	}
 	var ours []string
-	for f := p.firstFunction(m); f != 0; f = p.nextFunction(f) {
-		name := p.name(f)
-		if own := p.functionNamed(p.all, name); p.isDeclaration(f) == 0 && (own == 0 || p.isDeclaration(own) != 0) {
+	for f := p.api.firstFunction(m); f != 0; f = p.api.nextFunction(f) {
+		name := p.api.name(f)
+		if own := p.api.functionNamed(p.all, name); p.api.isDeclaration(f) == 0 &&
+			(own == 0 || p.api.isDeclaration(own) != 0) {
 			ours = append(ours, name)
 		}
 	}
@@ -257,7 +258,7 @@ func (p *program) addLibdevice() error {
 		return err
 	}
 	for _, name := range ours {
-		if f := p.functionNamed(p.all, name); f != 0 {
+		if f := p.api.functionNamed(p.all, name); f != 0 {
 			p.hide(f)
 		}
 	}
@@ -269,10 +270,10 @@ func (p *program) check(when string) error {
 	engine.Stage("LLVMVerifyModule")
 	var message uintptr
 	const returnStatus = 2
-	if p.verify(p.all, returnStatus, &message) != 0 {
-		return &failure{"LLVMVerifyModule", -1, "the program is not valid " + when + ": " + firstLine(p.take(message))}
+	if p.api.verify(p.all, returnStatus, &message) != 0 {
+		return &failure{"LLVMVerifyModule", -1, "the program is not valid " + when + ": " + firstLine(p.api.take(message))}
 	}
-	p.dispose(message)
+	p.api.dispose(message)
 	return nil
 }
 
@@ -291,8 +292,8 @@ func (p *program) optimize() error {
 func (p *program) run(passes string) error {
 	engine.Stage("LLVMRunPasses")
 	p.errors = nil
-	if err := p.runPasses(p.all, passes, p.machine, p.passOptions()); err != 0 {
-		return &failure{"LLVMRunPasses", -1, cString(p.errorMessage(err))}
+	if err := p.api.runPasses(p.all, passes, p.machine, p.api.passOptions()); err != 0 {
+		return &failure{"LLVMRunPasses", -1, cString(p.api.errorMessage(err))}
 	}
 	if len(p.errors) > 0 {
 		return &failure{"LLVMRunPasses", -1, p.complaint("")}
@@ -307,11 +308,11 @@ func (p *program) emitPTX() ([]byte, error) {
 	var message uintptr
 	p.errors = nil
 	const assembly = 0
-	if p.emit(p.machine, p.all, assembly, &message, &out) != 0 {
-		return nil, &failure{"LLVMTargetMachineEmit", -1, p.take(message)}
+	if p.api.emit(p.machine, p.all, assembly, &message, &out) != 0 {
+		return nil, &failure{"LLVMTargetMachineEmit", -1, p.api.take(message)}
 	}
 	if len(p.errors) > 0 {
 		return nil, &failure{"LLVMTargetMachineEmit", -1, p.complaint("")}
 	}
-	return p.contents(out), nil
+	return p.api.contents(out), nil
 }

@@ -31,9 +31,9 @@ func values(first value, next func(value) value) []value {
 	return list
 }
 
-func (p *program) functions() []value { return values(p.firstFunction(p.all), p.nextFunction) }
-func (p *program) variables() []value { return values(p.firstGlobal(p.all), p.nextGlobal) }
-func (p *program) aliases() []value   { return values(p.firstAlias(p.all), p.nextAlias) }
+func (p *program) functions() []value { return values(p.api.firstFunction(p.all), p.api.nextFunction) }
+func (p *program) variables() []value { return values(p.api.firstGlobal(p.all), p.api.nextGlobal) }
+func (p *program) aliases() []value   { return values(p.api.firstAlias(p.all), p.api.nextAlias) }
 
 // edit tells LLVM what a device linker knows.
 func (p *program) edit() {
@@ -50,7 +50,7 @@ func (p *program) edit() {
 		p.filterCompilerUsed()
 	}
 	for _, v := range slices.Concat(p.functions(), p.variables(), p.aliases()) {
-		if p.isDeclaration(v) == 0 && p.visible(v) && !used[v] && !p.keeps(v) {
+		if p.api.isDeclaration(v) == 0 && p.visible(v) && !used[v] && !p.keeps(v) {
 			p.noteHidden(v)
 			p.hide(v)
 		}
@@ -59,7 +59,7 @@ func (p *program) edit() {
 
 // visible says whether other modules could refer to a symbol.
 func (p *program) visible(v value) bool {
-	linkage := p.getLinkage(v)
+	linkage := p.api.getLinkage(v)
 	return linkage != linkageInternal && linkage != linkagePrivate && linkage != linkageAppending
 }
 
@@ -67,22 +67,22 @@ func (p *program) visible(v value) bool {
 // may have had the same name.
 func (p *program) hide(v value) {
 	const defaultVisibility = 0
-	p.setVisibility(v, defaultVisibility)
-	p.setLinkage(v, linkageInternal)
-	if p.isAlias(v) == 0 {
-		p.setComdat(v, 0)
+	p.api.setVisibility(v, defaultVisibility)
+	p.api.setLinkage(v, linkageInternal)
+	if p.api.isAlias(v) == 0 {
+		p.api.setComdat(v, 0)
 	}
 }
 
 // keeps says whether the host may name a symbol. It never names functions that are
 // no kernels, nor shared memory.
 func (p *program) keeps(v value) bool {
-	name := p.name(v)
+	name := p.api.name(v)
 	switch {
 	case strings.HasPrefix(name, "llvm."):
 		return true
-	case p.isGlobalVariable(v) != 0:
-		space := p.addressSpace(p.typeOf(v))
+	case p.api.isGlobalVariable(v) != 0:
+		space := p.api.addressSpace(p.api.typeOf(v))
 		return space != sharedMemory && p.job.Keep.Variable(name)
 	case p.isKernel(v):
 		return p.job.Keep.Kernel(name)
@@ -91,7 +91,7 @@ func (p *program) keeps(v value) bool {
 }
 
 func (p *program) isKernel(v value) bool {
-	return p.isGlobalVariable(v) == 0 && p.kernels[v]
+	return p.api.isGlobalVariable(v) == 0 && p.kernels[v]
 }
 
 // findKernels finds them by their calling convention, and by the metadata with which
@@ -99,26 +99,26 @@ func (p *program) isKernel(v value) bool {
 func (p *program) findKernels() {
 	p.kernels = map[value]bool{}
 	for _, f := range p.functions() {
-		if p.convention(f) == kernelConvention {
+		if p.api.convention(f) == kernelConvention {
 			p.kernels[f] = true
 		}
 	}
 	const annotations = "nvvm.annotations"
-	nodes := make([]value, p.namedOperandCount(p.all, annotations))
+	nodes := make([]value, p.api.namedOperandCount(p.all, annotations))
 	if len(nodes) == 0 {
 		return
 	}
-	p.namedOperands(p.all, annotations, &nodes[0])
+	p.api.namedOperands(p.all, annotations, &nodes[0])
 	for _, node := range nodes {
-		parts := make([]value, p.nodeOperandCount(node))
+		parts := make([]value, p.api.nodeOperandCount(node))
 		if len(parts) < 3 {
 			continue
 		}
-		p.nodeOperands(node, &parts[0])
+		p.api.nodeOperands(node, &parts[0])
 		for i := 1; i < len(parts) && parts[0] != 0; i += 2 {
 			var length uint32
-			if parts[i] != 0 && p.isMetadataString(parts[i]) != 0 &&
-				text(p.metadataString(parts[i], &length), uintptr(length)) == "kernel" {
+			if parts[i] != 0 && p.api.isMetadataString(parts[i]) != 0 &&
+				text(p.api.metadataString(parts[i], &length), uintptr(length)) == "kernel" {
 				p.kernels[parts[0]] = true
 			}
 		}
@@ -128,7 +128,7 @@ func (p *program) findKernels() {
 // named gives the symbols that one of LLVM's lists holds.
 func (p *program) named(list string) map[value]bool {
 	set := map[value]bool{}
-	if g := p.globalNamed(p.all, list); g != 0 {
+	if g := p.api.globalNamed(p.all, list); g != 0 {
 		for _, entry := range p.entries(g) {
 			set[p.strip(entry)] = true
 		}
@@ -138,21 +138,21 @@ func (p *program) named(list string) map[value]bool {
 
 // entries are the elements of a variable that is an array.
 func (p *program) entries(g value) []value {
-	initial := p.initializer(g)
+	initial := p.api.initializer(g)
 	if initial == 0 {
 		return nil
 	}
 	var list []value
-	for i := range p.operandCount(initial) {
-		list = append(list, p.operand(initial, uint32(i)))
+	for i := range p.api.operandCount(initial) {
+		list = append(list, p.api.operand(initial, uint32(i)))
 	}
 	return list
 }
 
 // strip looks through casts for the symbol.
 func (p *program) strip(v value) value {
-	for p.isGlobalValue(v) == 0 && p.isConstantExpr(v) != 0 && p.operandCount(v) > 0 {
-		v = p.operand(v, 0)
+	for p.api.isGlobalValue(v) == 0 && p.api.isConstantExpr(v) != 0 && p.api.operandCount(v) > 0 {
+		v = p.api.operand(v, 0)
 	}
 	return v
 }
@@ -161,8 +161,8 @@ func (p *program) strip(v value) value {
 // optimizations must leave. clang puts every variable there that its source uses.
 func (p *program) filterCompilerUsed() {
 	const list = "llvm.compiler.used"
-	g := p.globalNamed(p.all, list)
-	if g == 0 || p.initializer(g) == 0 {
+	g := p.api.globalNamed(p.all, list)
+	if g == 0 || p.api.initializer(g) == 0 {
 		return
 	}
 	var kept []value
@@ -171,66 +171,66 @@ func (p *program) filterCompilerUsed() {
 			kept = append(kept, entry)
 		}
 	}
-	element := p.elementType(p.valueType(g))
-	p.deleteGlobal(g)
+	element := p.api.elementType(p.api.valueType(g))
+	p.api.deleteGlobal(g)
 	if len(kept) == 0 {
 		return
 	}
 	count := uint64(len(kept))
-	g = p.addGlobal(p.all, p.arrayType(element, count), list)
-	p.setInitializer(g, p.constantArray(element, &kept[0], count))
-	p.setLinkage(g, linkageAppending)
-	p.setSection(g, "llvm.metadata")
+	g = p.api.addGlobal(p.all, p.api.arrayType(element, count), list)
+	p.api.setInitializer(g, p.api.constantArray(element, &kept[0], count))
+	p.api.setLinkage(g, linkageAppending)
+	p.api.setSection(g, "llvm.metadata")
 }
 
 // definePureVirtual gives vtables what stands for a function that is never called.
 func (p *program) definePureVirtual() {
 	for _, name := range []string{"__cxa_pure_virtual", "__cxa_deleted_virtual"} {
-		f := p.functionNamed(p.all, name)
-		if f == 0 || p.isDeclaration(f) == 0 || p.firstUse(f) == 0 {
+		f := p.api.functionNamed(p.all, name)
+		if f == 0 || p.api.isDeclaration(f) == 0 || p.api.firstUse(f) == 0 {
 			continue
 		}
-		trap := p.functionNamed(p.all, "llvm.trap")
-		t := p.functionType(p.voidType(p.context), nil, 0, 0)
+		trap := p.api.functionNamed(p.all, "llvm.trap")
+		t := p.api.functionType(p.api.voidType(p.context), nil, 0, 0)
 		if trap == 0 {
-			trap = p.addFunction(p.all, "llvm.trap", t)
+			trap = p.api.addFunction(p.all, "llvm.trap", t)
 		}
-		b := p.newBuilder(p.context)
-		p.atEnd(b, p.appendBlock(p.context, f, "entry"))
-		p.buildCall(b, t, trap, nil, 0, "")
-		p.buildUnreachable(b)
-		p.disposeBuilder(b)
+		b := p.api.newBuilder(p.context)
+		p.api.atEnd(b, p.api.appendBlock(p.context, f, "entry"))
+		p.api.buildCall(b, t, trap, nil, 0, "")
+		p.api.buildUnreachable(b)
+		p.api.disposeBuilder(b)
 	}
 }
 
 // closeClasses says that no class has members or heirs elsewhere, so that calls of
 // virtual functions may be resolved.
 func (p *program) closeClasses() {
-	if test := p.functionNamed(p.all, "llvm.public.type.test"); test != 0 {
-		closed := p.functionNamed(p.all, "llvm.type.test")
+	if test := p.api.functionNamed(p.all, "llvm.public.type.test"); test != 0 {
+		closed := p.api.functionNamed(p.all, "llvm.type.test")
 		if closed == 0 {
-			closed = p.addFunction(p.all, "llvm.type.test", p.valueType(test))
+			closed = p.api.addFunction(p.all, "llvm.type.test", p.api.valueType(test))
 		}
-		p.replaceUses(test, closed)
+		p.api.replaceUses(test, closed)
 	}
 	const linkageUnit = 1
-	kind := func(name string) uint32 { return p.metadataKind(p.context, name, uint32(len(name))) }
-	part := p.asMetadata(p.constantInt(p.int64Type(p.context), linkageUnit, 0))
-	node := p.newNode(p.context, &part, 1)
+	kind := func(name string) uint32 { return p.api.metadataKind(p.context, name, uint32(len(name))) }
+	part := p.api.asMetadata(p.api.constantInt(p.api.int64Type(p.context), linkageUnit, 0))
+	node := p.api.newNode(p.context, &part, 1)
 	typeKind, visibilityKind := kind("type"), kind("vcall_visibility")
 	for _, g := range p.variables() {
 		if p.hasMetadata(g, typeKind) {
-			p.setMetadata(g, visibilityKind, node)
+			p.api.setMetadata(g, visibilityKind, node)
 		}
 	}
 }
 
 func (p *program) hasMetadata(g value, kind uint32) bool {
 	var count uintptr
-	entries := p.copyMetadata(g, &count)
-	defer p.disposeEntries(entries)
+	entries := p.api.copyMetadata(g, &count)
+	defer p.api.disposeEntries(entries)
 	for i := range count {
-		if p.entryKind(entries, uint32(i)) == kind {
+		if p.api.entryKind(entries, uint32(i)) == kind {
 			return true
 		}
 	}
@@ -240,8 +240,8 @@ func (p *program) hasMetadata(g value, kind uint32) bool {
 // noteHidden notes a kernel or variable that only device code may need now. Tables
 // that the compiler makes for classes are of no interest to people.
 func (p *program) noteHidden(v value) {
-	name := p.name(v)
-	variable := p.isGlobalVariable(v) != 0 && p.addressSpace(p.typeOf(v)) != sharedMemory &&
+	name := p.api.name(v)
+	variable := p.api.isGlobalVariable(v) != 0 && p.api.addressSpace(p.api.typeOf(v)) != sharedMemory &&
 		!strings.HasPrefix(name, "_ZT")
 	if variable || p.isKernel(v) {
 		p.hidden[v] = name

@@ -13,17 +13,17 @@ var reflectors = []string{"__nvvm_reflect", "__nvvm_reflect_ocl", "llvm.nvvm.ref
 // square roots, which then are the imprecise ones.
 func (p *program) resolveReflection() {
 	for _, name := range reflectors {
-		f := p.functionNamed(p.all, name)
+		f := p.api.functionNamed(p.all, name)
 		if f == 0 {
 			continue
 		}
 		for _, call := range p.callsOf(f) {
-			question, ok := p.constantString(p.operand(call, 0))
+			question, ok := p.constantString(p.api.operand(call, 0))
 			if !ok {
 				continue // left to LLVM's pass
 			}
-			p.replaceUses(call, p.constantInt(p.typeOf(call), p.reflect(question), 0))
-			p.eraseInstruction(call)
+			p.api.replaceUses(call, p.api.constantInt(p.api.typeOf(call), p.reflect(question), 0))
+			p.api.eraseInstruction(call)
 		}
 	}
 }
@@ -56,8 +56,8 @@ func (p *program) reflect(question string) uint64 {
 // callsOf lists the calls of a function.
 func (p *program) callsOf(f value) []value {
 	var calls []value
-	for u := p.firstUse(f); u != 0; u = p.nextUse(u) {
-		if call := p.user(u); p.isCall(call) != 0 && p.calledValue(call) == f {
+	for u := p.api.firstUse(f); u != 0; u = p.api.nextUse(u) {
+		if call := p.api.user(u); p.api.isCall(call) != 0 && p.api.calledValue(call) == f {
 			calls = append(calls, call)
 		}
 	}
@@ -67,15 +67,15 @@ func (p *program) callsOf(f value) []value {
 // constantString gives the text of a constant that is one, without its NUL.
 func (p *program) constantString(v value) (string, bool) {
 	g := p.strip(v)
-	if p.isGlobalVariable(g) == 0 || p.isDeclaration(g) != 0 {
+	if p.api.isGlobalVariable(g) == 0 || p.api.isDeclaration(g) != 0 {
 		return "", false
 	}
-	initial := p.initializer(g)
-	if initial == 0 || p.isString(initial) == 0 {
+	initial := p.api.initializer(g)
+	if initial == 0 || p.api.isString(initial) == 0 {
 		return "", false
 	}
 	var length uintptr
-	address := p.asString(initial, &length)
+	address := p.api.asString(initial, &length)
 	return strings.TrimRight(text(address, length), "\x00"), true
 }
 
@@ -85,11 +85,11 @@ func (p *program) setFloatingPoint() {
 	if ftz := p.job.FTZ; ftz != nil {
 		const key = "denormal-fp-math-f32"
 		mode := pick(*ftz, "preserve-sign,preserve-sign", "ieee,ieee")
-		attribute := p.stringAttribute(p.context, key, uint32(len(key)), mode, uint32(len(mode)))
+		attribute := p.api.stringAttribute(p.context, key, uint32(len(key)), mode, uint32(len(mode)))
 		const function = 0xffffffff
 		for _, f := range p.functions() {
-			if p.isDeclaration(f) == 0 {
-				p.addAttribute(f, function, attribute)
+			if p.api.isDeclaration(f) == 0 {
+				p.api.addAttribute(f, function, attribute)
 			}
 		}
 	}
@@ -112,43 +112,43 @@ func (p *program) forbidContraction() {
 	const contract = 1 << 5
 	var sums []value
 	for _, f := range p.functions() {
-		if p.isDeclaration(f) != 0 {
+		if p.api.isDeclaration(f) != 0 {
 			continue // it has no blocks
 		}
-		for block := p.firstBlock(f); block != 0; block = p.nextBlock(block) {
-			for v := p.firstInstruction(block); v != 0; v = p.nextInstruction(v) {
-				if code := p.opcode(v); (code == opcodeAdd || code == opcodeSubtract) && p.fastFlags(v)&contract != 0 {
+		for block := p.api.firstBlock(f); block != 0; block = p.api.nextBlock(block) {
+			for v := p.api.firstInstruction(block); v != 0; v = p.api.nextInstruction(v) {
+				if code := p.api.opcode(v); (code == opcodeAdd || code == opcodeSubtract) && p.api.fastFlags(v)&contract != 0 {
 					sums = append(sums, v)
 				}
 			}
 		}
 	}
-	b := p.newBuilder(p.context)
-	defer p.disposeBuilder(b)
+	b := p.api.newBuilder(p.context)
+	defer p.api.disposeBuilder(b)
 	for _, sum := range sums {
-		p.before(b, sum)
-		again := p.buildBinary(b, p.opcode(sum), p.operand(sum, 0), p.operand(sum, 1), "")
-		if p.canBeFast(again) != 0 { // else it was folded into a constant
-			p.setFastFlags(again, p.fastFlags(sum)&^contract)
+		p.api.before(b, sum)
+		again := p.api.buildBinary(b, p.api.opcode(sum), p.api.operand(sum, 0), p.api.operand(sum, 1), "")
+		if p.api.canBeFast(again) != 0 { // else it was folded into a constant
+			p.api.setFastFlags(again, p.api.fastFlags(sum)&^contract)
 		}
-		p.replaceUses(sum, again)
-		p.eraseInstruction(sum)
+		p.api.replaceUses(sum, again)
+		p.api.eraseInstruction(sum)
 	}
 }
 
 // splitFMA takes products and sums apart that clang had left to LLVM to join.
 func (p *program) splitFMA() {
 	for _, f := range p.functions() {
-		if !strings.HasPrefix(p.name(f), "llvm.fmuladd.") {
+		if !strings.HasPrefix(p.api.name(f), "llvm.fmuladd.") {
 			continue
 		}
-		b := p.newBuilder(p.context)
+		b := p.api.newBuilder(p.context)
 		for _, call := range p.callsOf(f) {
-			p.before(b, call)
-			product := p.buildBinary(b, opcodeMultiply, p.operand(call, 0), p.operand(call, 1), "")
-			p.replaceUses(call, p.buildBinary(b, opcodeAdd, product, p.operand(call, 2), ""))
-			p.eraseInstruction(call)
+			p.api.before(b, call)
+			product := p.api.buildBinary(b, opcodeMultiply, p.api.operand(call, 0), p.api.operand(call, 1), "")
+			p.api.replaceUses(call, p.api.buildBinary(b, opcodeAdd, product, p.api.operand(call, 2), ""))
+			p.api.eraseInstruction(call)
 		}
-		p.disposeBuilder(b)
+		p.api.disposeBuilder(b)
 	}
 }

@@ -10,7 +10,7 @@ import (
 // else's; of the others each module must make the same of the same name.
 func (p *program) repairNames() error {
 	for _, v := range slices.Concat(p.functions(), p.variables(), p.aliases()) {
-		name := p.name(v)
+		name := p.api.name(v)
 		if !p.visible(v) || strings.HasPrefix(name, "llvm.") {
 			continue
 		}
@@ -18,8 +18,8 @@ func (p *program) repairNames() error {
 		if valid == name {
 			continue
 		}
-		p.setName(v, valid, uintptr(len(valid)))
-		if p.name(v) != valid {
+		p.api.setName(v, valid, uintptr(len(valid)))
+		if p.api.name(v) != valid {
 			return &failure{"LLVMSetValueName", -1, fmt.Sprintf("'%s' and '%s' would have the same name in PTX", name, valid)}
 		}
 	}

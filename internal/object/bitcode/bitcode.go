@@ -107,18 +107,18 @@ func Read(data []byte) (*File, error) {
 		return nil, err
 	}
 	f := &File{data: data}
-	s := &stream{cursor: newCursor(data), shared: map[uint64][]abbrev{}}
-	s.fixed(32) // the magic number
+	s := &stream{bits: newCursor(data), shared: map[uint64][]abbrev{}}
+	s.bits.fixed(32) // the magic number
 	var names string
 	var identification *Module
-	for s.err == nil && s.left() >= 64 && !s.padding() {
-		start := s.at / 8
-		if s.fixed(2) != enterBlock {
-			s.fail(ErrFormat, "no block at byte %d", start)
+	for s.bits.err == nil && s.bits.left() >= 64 && !s.padding() {
+		start := s.bits.at / 8
+		if s.bits.fixed(2) != enterBlock {
+			s.bits.fail(ErrFormat, "no block at byte %d", start)
 			break
 		}
 		b := s.enter()
-		if s.err != nil {
+		if s.bits.err != nil {
 			break
 		}
 		switch b.id {
@@ -137,17 +137,17 @@ func Read(data []byte) (*File, error) {
 			identification = nil
 		case blockStrings:
 			if f.strings.end != 0 {
-				s.fail(ErrFormat, "two tables of names, as in files that were joined")
+				s.bits.fail(ErrFormat, "two tables of names, as in files that were joined")
 			}
 			f.strings = span{start, b.end / 8}
 			s.read(b, func(r *record) { names = string(r.blob) }, nil)
 		}
-		if s.err == nil {
-			s.at = b.end
+		if s.bits.err == nil {
+			s.bits.at = b.end
 		}
 	}
-	if s.err != nil {
-		return nil, s.err
+	if s.bits.err != nil {
+		return nil, s.bits.err
 	}
 	return f, f.finish(names)
 }
@@ -155,8 +155,8 @@ func Read(data []byte) (*File, error) {
 // padding says whether nothing but zeros follows, which archives and sections add.
 func (s *stream) padding() bool {
 	const word = 4
-	at := s.at / 8
-	return s.at%32 == 0 && string(s.data[at:at+word]) == "\x00\x00\x00\x00"
+	at := s.bits.at / 8
+	return s.bits.at%32 == 0 && string(s.bits.data[at:at+word]) == "\x00\x00\x00\x00"
 }
 
 // finish gives the symbols their names and looks at what is missing.

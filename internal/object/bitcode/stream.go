@@ -72,7 +72,7 @@ func (r *record) op(i int) uint64 {
 // A stream is bitcode as LLVM's container format has it: blocks, which hold
 // records and further blocks.
 type stream struct {
-	*cursor
+	bits *cursor
 	// shared are the abbreviations that the stream defines for all blocks of a kind.
 	shared map[uint64][]abbrev
 	depth  int
@@ -94,16 +94,16 @@ const (
 
 // enter reads the head of a block, behind the id that announced it.
 func (s *stream) enter() *block {
-	b := &block{id: s.vbr(8), width: s.vbr(4)}
-	s.align()
-	words := s.fixed(32)
-	if s.err == nil && (b.width < 2 || b.width > 32) {
-		s.fail(ErrFormat, "abbreviations of %d bits at byte %d", b.width, s.at/8)
+	b := &block{id: s.bits.vbr(8), width: s.bits.vbr(4)}
+	s.bits.align()
+	words := s.bits.fixed(32)
+	if s.bits.err == nil && (b.width < 2 || b.width > 32) {
+		s.bits.fail(ErrFormat, "abbreviations of %d bits at byte %d", b.width, s.bits.at/8)
 	}
-	if s.err == nil && words > s.left()/32 {
-		s.fail(ErrTruncated, "block %d of %d words at byte %d", b.id, words, s.at/8)
+	if s.bits.err == nil && words > s.bits.left()/32 {
+		s.bits.fail(ErrTruncated, "block %d of %d words at byte %d", b.id, words, s.bits.at/8)
 	}
-	b.end = s.at + words*32
+	b.end = s.bits.at + words*32
 	b.abbrevs = append(b.abbrevs, s.shared[b.id]...)
 	return b
 }
@@ -113,27 +113,27 @@ func (s *stream) enter() *block {
 // behind the block afterwards.
 func (s *stream) read(b *block, each func(*record), inner func(*block)) {
 	if s.depth++; s.depth > maxDepth {
-		s.fail(ErrFormat, "blocks in blocks, %d deep", s.depth)
+		s.bits.fail(ErrFormat, "blocks in blocks, %d deep", s.depth)
 	}
 	defer func() { s.depth-- }()
-	outer := s.end
-	s.end = b.end
-	for s.err == nil && s.step(b, each, inner) {
+	outer := s.bits.end
+	s.bits.end = b.end
+	for s.bits.err == nil && s.step(b, each, inner) {
 	}
-	s.end = outer
-	if s.err == nil {
-		s.at = b.end
+	s.bits.end = outer
+	if s.bits.err == nil {
+		s.bits.at = b.end
 	}
 }
 
 // step reads one entry of a block and reports whether there may be more.
 func (s *stream) step(b *block, each func(*record), inner func(*block)) bool {
-	switch id := s.fixed(b.width); {
-	case s.err != nil, id == endBlock:
+	switch id := s.bits.fixed(b.width); {
+	case s.bits.err != nil, id == endBlock:
 		return false
 	case id == enterBlock:
 		child := s.enter()
-		if s.err != nil {
+		if s.bits.err != nil {
 			return false
 		}
 		if child.id == blockInfo {
@@ -141,16 +141,16 @@ func (s *stream) step(b *block, each func(*record), inner func(*block)) bool {
 		} else if inner != nil {
 			inner(child)
 		}
-		if s.err == nil {
-			s.at = child.end
+		if s.bits.err == nil {
+			s.bits.at = child.end
 		}
 	case id == defineAbbrev:
 		if len(b.abbrevs) == maxAbbrevs {
-			s.fail(ErrFormat, "more than %d abbreviations", maxAbbrevs)
+			s.bits.fail(ErrFormat, "more than %d abbreviations", maxAbbrevs)
 		}
 		b.abbrevs = append(b.abbrevs, s.readAbbrev())
 	default:
-		if r := s.readRecord(b, id); s.err == nil && each != nil {
+		if r := s.readRecord(b, id); s.bits.err == nil && each != nil {
 			each(r)
 		}
 	}
@@ -161,13 +161,13 @@ func (s *stream) step(b *block, each func(*record), inner func(*block)) bool {
 func (s *stream) readInfo(b *block) {
 	var about uint64
 	known := false
-	for s.err == nil && s.at < b.end {
-		switch id := s.fixed(b.width); id {
+	for s.bits.err == nil && s.bits.at < b.end {
+		switch id := s.bits.fixed(b.width); id {
 		case endBlock:
 			return
 		case defineAbbrev:
 			if !known || len(s.shared[about]) == maxAbbrevs {
-				s.fail(ErrFormat, "an abbreviation for no block at byte %d", s.at/8)
+				s.bits.fail(ErrFormat, "an abbreviation for no block at byte %d", s.bits.at/8)
 				return
 			}
 			s.shared[about] = append(s.shared[about], s.readAbbrev())
@@ -176,32 +176,32 @@ func (s *stream) readInfo(b *block) {
 				about, known = r.op(0), true
 			}
 		default:
-			s.fail(ErrFormat, "entry %d among abbreviations for blocks", id)
+			s.bits.fail(ErrFormat, "entry %d among abbreviations for blocks", id)
 		}
 	}
 }
 
 // readAbbrev reads the definition of an abbreviation.
 func (s *stream) readAbbrev() abbrev {
-	count := s.vbr(5)
-	if s.err == nil && (count == 0 || count > maxOperands) {
-		s.fail(ErrFormat, "an abbreviation of %d operands", count)
+	count := s.bits.vbr(5)
+	if s.bits.err == nil && (count == 0 || count > maxOperands) {
+		s.bits.fail(ErrFormat, "an abbreviation of %d operands", count)
 	}
 	var a abbrev
-	for i := uint64(0); i < count && s.err == nil; i++ {
-		if s.fixed(1) == 1 {
-			a = append(a, operand{literal: true, value: s.vbr(8)})
+	for i := uint64(0); i < count && s.bits.err == nil; i++ {
+		if s.bits.fixed(1) == 1 {
+			a = append(a, operand{literal: true, value: s.bits.vbr(8)})
 			continue
 		}
-		o := operand{encoding: s.fixed(3)}
+		o := operand{encoding: s.bits.fixed(3)}
 		switch o.encoding {
 		case encodeFixed, encodeVBR:
-			if o.value = s.vbr(5); o.value > 64 || (o.encoding == encodeVBR && o.value == 1) {
-				s.fail(ErrFormat, "numbers of %d bits", o.value)
+			if o.value = s.bits.vbr(5); o.value > 64 || (o.encoding == encodeVBR && o.value == 1) {
+				s.bits.fail(ErrFormat, "numbers of %d bits", o.value)
 			}
 		case encodeArray, encodeChar6, encodeBlob:
 		default:
-			s.fail(ErrFormat, "encoding %d of an operand", o.encoding)
+			s.bits.fail(ErrFormat, "encoding %d of an operand", o.encoding)
 		}
 		a = append(a, o)
 	}
@@ -210,18 +210,18 @@ func (s *stream) readAbbrev() abbrev {
 
 func (s *stream) readRecord(b *block, id uint64) *record {
 	if id == unabbreviated {
-		r := &record{code: s.vbr(6)}
-		count := s.vbr(6)
-		if s.err == nil && count > s.left()/6 {
-			s.fail(ErrTruncated, "a record of %d numbers at byte %d", count, s.at/8)
+		r := &record{code: s.bits.vbr(6)}
+		count := s.bits.vbr(6)
+		if s.bits.err == nil && count > s.bits.left()/6 {
+			s.bits.fail(ErrTruncated, "a record of %d numbers at byte %d", count, s.bits.at/8)
 		}
-		for i := uint64(0); i < count && s.err == nil; i++ {
-			r.ops = append(r.ops, s.vbr(6))
+		for i := uint64(0); i < count && s.bits.err == nil; i++ {
+			r.ops = append(r.ops, s.bits.vbr(6))
 		}
 		return r
 	}
 	if id-firstAbbrev >= uint64(len(b.abbrevs)) {
-		s.fail(ErrFormat, "abbreviation %d of %d in block %d", id-firstAbbrev, len(b.abbrevs), b.id)
+		s.bits.fail(ErrFormat, "abbreviation %d of %d in block %d", id-firstAbbrev, len(b.abbrevs), b.id)
 		return &record{}
 	}
 	return s.readAbbreviated(b.abbrevs[id-firstAbbrev])
@@ -230,26 +230,26 @@ func (s *stream) readRecord(b *block, id uint64) *record {
 // readAbbreviated reads a record; the first number is its code.
 func (s *stream) readAbbreviated(a abbrev) *record {
 	r := &record{}
-	for i := 0; i < len(a) && s.err == nil; i++ {
+	for i := 0; i < len(a) && s.bits.err == nil; i++ {
 		switch a[i].encoding {
 		case encodeArray:
 			if i != len(a)-2 {
-				s.fail(ErrFormat, "an array that is not the last of a record")
+				s.bits.fail(ErrFormat, "an array that is not the last of a record")
 				break
 			}
 			s.readArray(r, a[i+1])
 			i++
 		case encodeBlob:
-			length := s.vbr(6)
-			s.align()
-			r.blob = s.bytes(length)
-			s.align()
+			length := s.bits.vbr(6)
+			s.bits.align()
+			r.blob = s.bits.bytes(length)
+			s.bits.align()
 		default:
 			r.ops = append(r.ops, s.scalar(a[i]))
 		}
 	}
 	if len(r.ops) == 0 {
-		s.fail(ErrFormat, "a record without a code at byte %d", s.at/8)
+		s.bits.fail(ErrFormat, "a record without a code at byte %d", s.bits.at/8)
 		return r
 	}
 	r.code, r.ops = r.ops[0], r.ops[1:]
@@ -257,20 +257,20 @@ func (s *stream) readAbbreviated(a abbrev) *record {
 }
 
 func (s *stream) readArray(r *record, element operand) {
-	count := s.vbr(6)
+	count := s.bits.vbr(6)
 	width := element.value
 	if element.encoding == encodeChar6 {
 		width = 6
 	}
 	// Elements that take no room could be any number of them.
-	if s.err == nil && (element.literal || width == 0 || element.encoding == encodeArray ||
+	if s.bits.err == nil && (element.literal || width == 0 || element.encoding == encodeArray ||
 		element.encoding == encodeBlob) {
-		s.fail(ErrFormat, "an array of nothing at byte %d", s.at/8)
+		s.bits.fail(ErrFormat, "an array of nothing at byte %d", s.bits.at/8)
 	}
-	if s.err == nil && count > s.left()/width {
-		s.fail(ErrTruncated, "an array of %d numbers at byte %d", count, s.at/8)
+	if s.bits.err == nil && count > s.bits.left()/width {
+		s.bits.fail(ErrTruncated, "an array of %d numbers at byte %d", count, s.bits.at/8)
 	}
-	for i := uint64(0); i < count && s.err == nil; i++ {
+	for i := uint64(0); i < count && s.bits.err == nil; i++ {
 		r.ops = append(r.ops, s.scalar(element))
 	}
 }
@@ -280,11 +280,11 @@ func (s *stream) scalar(o operand) uint64 {
 	case o.literal:
 		return o.value
 	case o.encoding == encodeVBR && o.value > 0:
-		return s.vbr(o.value)
+		return s.bits.vbr(o.value)
 	case o.encoding == encodeChar6:
-		return uint64(char6[s.fixed(6)])
+		return uint64(char6[s.bits.fixed(6)])
 	case o.encoding == encodeFixed:
-		return s.fixed(o.value)
+		return s.bits.fixed(o.value)
 	}
 	return 0
 }

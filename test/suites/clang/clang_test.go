@@ -362,10 +362,10 @@ func Test07Versions(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused(t, "the bitcode in 'future.bc' was made by 'LLVM99.0.1'", []string{future})
-	new := sample(t, ".bc", bitcode()...)
-	refused(t, "the bitcode in 'a.bc' was made by 'LLVM22.", new, "--warpld-llvm=19")
+	recent := sample(t, ".bc", bitcode()...)
+	refused(t, "the bitcode in 'a.bc' was made by 'LLVM22.", recent, "--warpld-llvm=19")
 	old := compile(t, clang19, "b.cu", "b.bc", "--cuda-device-only", "-emit-llvm")
-	if counts := instructions(t, mustLink(t, []string{new[0], old, new[2]}, "-kernels-used=kern_live")); len(counts) != 2 {
+	if counts := instructions(t, mustLink(t, []string{recent[0], old, recent[2]}, "-kernels-used=kern_live")); len(counts) != 2 {
 		t.Errorf("with bitcode of LLVM 19: %v", counts)
 	}
 	if counts := instructions(t, mustLink(t, []string{old}, "--warpld-llvm=19", "-force-partial-lto",
@@ -373,9 +373,9 @@ func Test07Versions(t *testing.T) {
 		t.Errorf("LLVM 19 on its own bitcode: %v", counts)
 	}
 	special := compile(t, clang22, "special.cu", "special.bc", append(bitcode(), "--cuda-gpu-arch=sm_100a")...)
-	refused(t, "the bitcode in 'special.bc' is for 'sm_100a' and cannot be linked for 'sm_90'", append(new, special))
+	refused(t, "the bitcode in 'special.bc' is for 'sm_100a' and cannot be linked for 'sm_90'", append(recent, special))
 	object := compile(t, clang22, "special.cu", "special.o", "-foffload-lto", "--cuda-gpu-arch=sm_100a")
-	refused(t, "Input file 'special.o' arch does not match target 'sm_90'", append(new, object))
+	refused(t, "Input file 'special.o' arch does not match target 'sm_90'", append(recent, object))
 }
 
 var arithmetic = regexp.MustCompile(`\b(sqrt|div|fma|mul)\.[a-z.]*f32`)

@@ -196,9 +196,9 @@ func says(text string) func(string, kit.Result) bool {
 
 // as compares with what nvlink makes of the line with words in the place of
 // others.
-func as(old, new string) judgement {
+func as(old, with string) judgement {
 	return func(s setting, tb testing.TB, line string, _, got kit.Result) verdict {
-		return compare(s.reference(tb, s.job(tb, strings.ReplaceAll(line, old, new))), got)
+		return compare(s.reference(tb, s.job(tb, strings.ReplaceAll(line, old, with))), got)
 	}
 }
 

@@ -107,18 +107,18 @@ func differences(t *testing.T, want, got []string) (differences string) {
 	if len(want) != len(got) {
 		return fmt.Sprintf("%d files and not %d", len(got), len(want))
 	}
-	old, new := assemble(t, want), assemble(t, got)
-	for i := range old {
-		was, err := os.ReadFile(old[i])
-		is, err2 := os.ReadFile(new[i])
+	wantCubins, gotCubins := assemble(t, want), assemble(t, got)
+	for i := range wantCubins {
+		was, err := os.ReadFile(wantCubins[i])
+		is, err2 := os.ReadFile(gotCubins[i])
 		if err != nil || err2 != nil {
 			t.Fatal(err, err2)
 		}
 		if bytes.Equal(was, is) {
 			continue
 		}
-		before, err := kit.Toolkits(t)[0].Instructions(old[i])
-		after, err2 := kit.Toolkits(t)[0].Instructions(new[i])
+		before, err := kit.Toolkits(t)[0].Instructions(wantCubins[i])
+		after, err2 := kit.Toolkits(t)[0].Instructions(gotCubins[i])
 		if err != nil || err2 != nil {
 			t.Fatal(err, err2)
 		}
