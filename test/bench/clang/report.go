@@ -53,10 +53,13 @@ func (b *bench) report(modules int) (string, error) {
 
 const head = `# Links of LLVM bitcode, measured
 
-` + "`go run ./test/bench/clang -write`" + ` made this page; [clang.md](clang.md) tells what it is about. Programs are the examples of test/suites/clang and a generated
-one of %d modules, compiled for %s with clang 22 and with nvcc of CUDA %s. Time is wall time and CPU time of one link with all its processes, two cores,
-the cache off. Instructions are those of the SASS without NOPs, of kernels and of all functions that they call; registers are those of the median kernel; the last
-column counts instructions that touch local memory, where spilled registers go. Nothing was run on a GPU, and fewer instructions need not be faster.
+` + "`go run ./test/bench/clang -write`" + ` wrote this page; [clang.md](clang.md) explains it. Programs
+are the examples of test/suites/clang and a generated one of %d modules, compiled for %s with
+clang 22 and with nvcc of CUDA %s. Time is wall time and CPU time of one link with all its
+processes, two cores, the cache off. Instructions are those of the SASS without NOPs, of kernels and
+of all functions that they call; registers are those of the median kernel; the last column counts
+instructions that touch local memory, where spilled registers go. Nothing was run on a GPU, and
+fewer instructions are not always faster.
 `
 
 // programs compiles them.

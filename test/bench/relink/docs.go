@@ -25,12 +25,17 @@ func document(path string) error {
 	var b strings.Builder
 	fmt.Fprint(&b, `# What a relink costs
 
-Written by `+"`go run ./test/bench/relink -render FILE`"+` from measurements on a machine with two cores, for sm_80. The linkers took turns; memory is
-summed over all processes of a link. nvlink does the same work whatever has changed, so its cold link stands for all of its links. "Two at once" are two
-nvlinks that share nothing: were the two processors independent of each other, they would take as long as one. "A library"
-is a function that kernels of many modules have inlined. "Amplifying" is a program whose kernels all call the same large functions; "thrust" is `+"`test/programs/thrust`"+`,
-compiled as nvcc does by default, and with `+"`-no-compress`"+` as "thrust-stored". Its "host code" is an edit of main.cu, after which no tool may run: the benchmark
-fails if one does.
+Written by `+"`go run ./test/bench/relink -render FILE`"+` from measurements on a machine with two cores,
+for sm_80. The linkers took turns; memory is summed over all processes of a link. nvlink does the
+same work whatever has changed, so its cold link stands for all of its links.
+
+- "Two at once" are two nvlinks that share nothing: if the two cores were independent of each other,
+  they would take as long as one.
+- "A library" is a function that kernels of many modules have inlined.
+- "Amplifying" is a program whose kernels all call the same large functions.
+- "thrust" is `+"`test/programs/thrust`"+`, compiled as nvcc does by default, and with `+"`-no-compress`"+` as
+  "thrust-stored". Its "host code" is an edit of main.cu, after which no tool may run: the benchmark
+  fails if one does.
 
 ![Seconds by number of modules, both on logarithmic scales](relink.svg)
 
