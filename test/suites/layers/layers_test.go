@@ -127,7 +127,7 @@ const table = "docs/architecture.md"
 
 var (
 	tableRow   = regexp.MustCompile("(?m)^\\| (`[^|]*`) \\| ([^|]*) \\| ([^|]*) \\|$")
-	forAll     = regexp.MustCompile("(?m)^Every package may import ([^.]*)\\.")
+	forAll     = regexp.MustCompile(`(?m)^Every package may import ([^.]*)\.`)
 	quotedName = regexp.MustCompile("`([^`]+)`")
 )
 
