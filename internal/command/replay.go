@@ -32,8 +32,8 @@ func replay(ctx context.Context, c link.Caller, args []string) error {
 		return err
 	}
 	defer os.RemoveAll(p.dir)
-	if !more.Given("output-file") && p.Output != "" {
-		p.arguments = append(p.arguments, "--output-file="+p.Output)
+	if !more.Given("output-file") && p.contents.Output != "" {
+		p.arguments = append(p.arguments, "--output-file="+p.contents.Output)
 	}
 	env := c.Env
 	c.Env = func(name string) string {
@@ -42,7 +42,7 @@ func replay(ctx context.Context, c link.Caller, args []string) error {
 		}
 		return env(name)
 	}
-	c.Recorded = p.Record
+	c.Recorded = p.contents.Record
 	return exitCode(link.Run(ctx, c, slices.Concat(p.arguments, args[1:])))
 }
 
@@ -57,7 +57,7 @@ func parseMore(args []string) (*options.Options, error) {
 
 // A packedLink is a packed link that was unpacked.
 type packedLink struct {
-	*reproduce.Package
+	contents  *reproduce.Package
 	dir       string
 	arguments []string // with the paths of the unpacked files
 }
@@ -97,10 +97,10 @@ func (p *packedLink) read(path string) error {
 	if err != nil {
 		return err
 	}
-	if p.Package, err = reproduce.Unpack(f, info.Size(), p.dir); err != nil {
+	if p.contents, err = reproduce.Unpack(f, info.Size(), p.dir); err != nil {
 		return err
 	}
-	p.arguments, err = placed(p.Arguments, p.dir)
+	p.arguments, err = placed(p.contents.Arguments, p.dir)
 	return err
 }
 
@@ -137,18 +137,18 @@ func (p *packedLink) useToolkit(c link.Caller, cuda string) error {
 	if err != nil {
 		return err
 	}
-	if here := tk.Version.String(); here != p.CUDA {
+	if here := tk.Version.String(); here != p.contents.CUDA {
 		fmt.Fprintf(c.Stderr, "warpld: the link was packed with CUDA %s and runs with %s, so its result may be another\n",
-			p.CUDA, here)
+			p.contents.CUDA, here)
 	}
-	return p.LinkToolkit(p.dir, tk.Library)
+	return p.contents.LinkToolkit(p.dir, tk.Library)
 }
 
 // llvm returns the option for the LLVM that the link was packed with, or nothing if that
 // is not installed.
 func (p *packedLink) llvm(env func(string) string) string {
-	version := strconv.Itoa(p.LLVM)
-	if _, err := toolkit.FindLLVM(version, env); p.LLVM == 0 || err != nil {
+	version := strconv.Itoa(p.contents.LLVM)
+	if _, err := toolkit.FindLLVM(version, env); p.contents.LLVM == 0 || err != nil {
 		return ""
 	}
 	return " --warpld-llvm=" + version

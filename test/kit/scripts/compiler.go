@@ -28,6 +28,7 @@ type job struct {
 	Options  []string
 	PostLink bool
 	Apart    bool // compile each module by itself
+	LLVM     struct{ Remarks bool }
 }
 
 type answer struct {
@@ -38,9 +39,11 @@ type answer struct {
 	Log         string
 	Relocatable bool
 	Shards      []int64
+	LLVM        *llvmAnswer `json:",omitempty"`
 }
 
-// work is a step of a link in a process of its own. Only libnvvm is not the real one.
+// work is a step of a link in a process of its own. Only libnvvm and libLLVM are not the
+// real ones.
 func work(args []string) int {
 	text, err := os.ReadFile(jobFile)
 	if len(args) > 0 || err != nil {
@@ -50,10 +53,12 @@ func work(args []string) int {
 	if err := json.Unmarshal(text, &j); err != nil {
 		panic(err)
 	}
-	if j.Engine != "nvvm" {
+	switch {
+	case j.Engine == "llvm":
+		return compileBitcode(&j)
+	case j.Engine != "nvvm":
 		return worker.Main(args)
-	}
-	if !j.Apart {
+	case !j.Apart:
 		return compile(&j, func(file string) string { return file })
 	}
 	modules := j.Modules
@@ -74,7 +79,7 @@ func work(args []string) int {
 //	//! crash-split  so it does, but only with -split-compile-extended
 //	//! sleep        the compilation takes a minute
 func compile(j *job, name func(string) string) int {
-	program := join(j.Modules)
+	program := join(read(j.Modules))
 	split := slices.ContainsFunc(j.Options, func(option string) bool {
 		return strings.HasPrefix(option, "-split-compile-extended=")
 	})
@@ -155,12 +160,9 @@ type program struct {
 	open  bool     // it refers to functions that it doesn't define
 }
 
-// join reads modules and puts them together. A function that one of them defines is not
-// declared for others.
-func join(modules []string) (p program) {
-	bodies := make([]string, len(modules))
-	defined := map[string]bool{}
-	for i, name := range modules {
+// read returns the PTX in modules of LTO-IR.
+func read(modules []string) (bodies []string) {
+	for _, name := range modules {
 		data, err := os.ReadFile(name)
 		if err != nil {
 			panic(err)
@@ -169,10 +171,17 @@ func join(modules []string) (p program) {
 		if !found {
 			panic(fmt.Sprintf("%s is not LTO-IR of these tests", name))
 		}
-		bodies[i] = strings.TrimRight(text, "\x00")
-		for _, f := range functionsOf(bodies[i]) {
-			defined[f.Name] = defined[f.Name] || !f.Undefined
-		}
+		bodies = append(bodies, strings.TrimRight(text, "\x00"))
+	}
+	return bodies
+}
+
+// join puts the PTX of modules together. A function that one of them defines is not
+// declared for others.
+func join(bodies []string) (p program) {
+	defined := map[string]bool{}
+	for _, f := range functionsOf(strings.Join(bodies, "")) {
+		defined[f.Name] = defined[f.Name] || !f.Undefined
 	}
 	var all strings.Builder
 	all.WriteString(ptxHead)

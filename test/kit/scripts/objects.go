@@ -48,6 +48,7 @@ const (
 var objects = map[string]func(ts *testscript.TestScript, names []string) []byte{
 	"archive": archive,
 	"bitcode": bitcodeFile,
+	"clang":   clangObject,
 	"cubin":   cubinOf,
 	"damaged": func(ts *testscript.TestScript, names []string) []byte {
 		data := cubinOf(ts, []string{"add"})
@@ -246,11 +247,35 @@ func archive(ts *testscript.TestScript, names []string) []byte {
 		objecttest.File{Name: "readme.txt", Data: []byte(strings.Repeat("This is no object. ", 10))})
 }
 
-// bitcodeFile returns LLVM bitcode with kernels.
+// bitcodeFile returns LLVM bitcode with kernels. A name that ends with "()" is a function,
+// and one that begins with "?" a function that is defined elsewhere. The name "thin" stands
+// for the summary that ThinLTO needs.
 func bitcodeFile(_ *testscript.TestScript, names []string) []byte {
 	f := objecttest.BitcodeFile{CPU: "sm_80"}
 	for _, name := range names {
-		f.Symbols = append(f.Symbols, objecttest.BitcodeSymbol{Name: name, Kernel: true})
+		if name == "thin" {
+			f.Thin = true
+			continue
+		}
+		function, isFunction := strings.CutSuffix(name, "()")
+		function, isDeclared := strings.CutPrefix(function, "?")
+		f.Symbols = append(f.Symbols, objecttest.BitcodeSymbol{Name: function, Kernel: !isFunction && !isDeclared,
+			Declared: isDeclared})
 	}
 	return objecttest.Bitcode(f)
+}
+
+// clangObject returns what clang -fgpu-rdc -foffload-lto makes: a host object with bitcode
+// and a list of the kernels that it launches.
+func clangObject(ts *testscript.TestScript, names []string) []byte {
+	const kindBitcode = 2
+	image := objecttest.OffloadImage{Kind: kindBitcode, Triple: "nvptx64-nvidia-cuda", Arch: "sm_80",
+		Data: bitcodeFile(ts, names)}
+	var kernels []string
+	for _, name := range names {
+		if name != "thin" && !strings.ContainsAny(name, "?()") {
+			kernels = append(kernels, name)
+		}
+	}
+	return objecttest.ClangObject(objecttest.Offloading(image), kernels, nil)
 }

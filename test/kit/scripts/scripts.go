@@ -28,11 +28,21 @@ type Command func(ctx context.Context, c link.Caller, args []string) int
 // Main is for TestMain. The test binary stands for warpld, with run for its commands, and
 // for the tools of the toolkit.
 func Main(m *testing.M, run Command) {
-	testscript.Main(m, map[string]func(){
+	programs := map[string]func(){
 		"warpld":       func() { os.Exit(warpld(run)) },
 		"test-ptxas":   func() { os.Exit(ptxas(os.Args[1:])) },
 		"test-compile": func() { os.Exit(copyCompiler(os.Args[1:])) },
-	})
+	}
+	for name, program := range llvmPrograms {
+		programs[name] = func() {
+			if err := program(os.Args[1:]); err != nil {
+				fmt.Fprintln(os.Stderr, "error:", err)
+				os.Exit(1)
+			}
+			os.Exit(0)
+		}
+	}
+	testscript.Main(m, programs)
 }
 
 // selfVariable has the path of what links start as their worker.
@@ -61,12 +71,13 @@ func warpld(run Command) int {
 }
 
 // Run runs the scripts of a directory. Beside testscript's own commands they have
-// 'warpld', 'object', 'toolkit', 'damage' and 'glob', and the condition 'installed'.
+// 'warpld', 'object', 'toolkit', 'llvm', 'damage' and 'glob', and the condition 'installed'.
 func Run(t *testing.T, dir string, more map[string]func(ts *testscript.TestScript, neg bool, args []string)) {
 	t.Helper()
 	commands := map[string]func(ts *testscript.TestScript, neg bool, args []string){
 		"damage":  damage,
 		"glob":    glob,
+		"llvm":    writeLLVM,
 		"object":  writeObject,
 		"toolkit": writeToolkit,
 	}

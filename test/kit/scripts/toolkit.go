@@ -47,9 +47,13 @@ func header(kind elf.Type) []byte {
 	copy(head, elf.ELFMAG)
 	head[elf.EI_CLASS], head[elf.EI_DATA] = byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB)
 	binary.LittleEndian.PutUint16(head[16:], uint16(kind))
-	machine := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[runtime.GOARCH]
-	binary.LittleEndian.PutUint16(head[18:], uint16(machine))
+	binary.LittleEndian.PutUint16(head[18:], uint16(machine()))
 	return head
+}
+
+// machine is that of the programs of this machine.
+func machine() elf.Machine {
+	return map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[runtime.GOARCH]
 }
 
 var (
