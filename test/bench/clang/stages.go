@@ -15,8 +15,8 @@ import (
 // stages times the steps of a link one by one: LLVM's own programs, and warpld's actions.
 func (b *bench) stages(p *program) (string, error) {
 	var rows strings.Builder
-	fmt.Fprintf(&rows, "\n## Steps\n\nOf the program of %d modules. LLVM's programs are run by themselves; the "+
-		"times of warpld's steps are wall times, added up.\n\n| step | time, CPU time |\n|---|---|\n", len(p.stems))
+	fmt.Fprintf(&rows, "\n## Steps\n\nOf the program of %d modules. LLVM's programs run alone; the "+
+		"times of warpld's steps are wall\ntimes, added up.\n\n| step | time, CPU time |\n|---|---|\n", len(p.stems))
 	for _, part := range []func(*program, *strings.Builder) error{b.toolStages, b.thinStages, b.ownStages} {
 		if err := part(p, &rows); err != nil {
 			return "", err
