@@ -140,7 +140,9 @@ type follower struct {
 }
 
 // moves are instructions whose result is an address if an operand is one.
-var moves = map[string]bool{"mov": true, "cvta": true, "add": true, "sub": true, "selp": true, "mad": true, "cvt": true}
+var moves = map[string]bool{
+	"mov": true, "cvta": true, "add": true, "sub": true, "selp": true, "mad": true, "cvt": true,
+}
 
 // compares are instructions whose result says nothing about the memory at an address.
 var compares = map[string]bool{"setp": true, "isspacep": true}

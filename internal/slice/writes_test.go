@@ -8,7 +8,7 @@ import (
 )
 
 // statics are variables as nvcc names those of functions.
-const statics = ".weak .global .align 4 .u32 _ZZ1aIiEvE1v = 5;\n.global .align 4 .u32 _ZZ1bvE1v = 5;\n" +
+const statics = ".weak .global .align 4 .u32 _ZZ1avE1v = 5;\n.global .align 4 .u32 _ZZ1bvE1v = 5;\n" +
 	".weak .global .align 4 .b8 w[4];\n"
 
 // TestLocalStatics: kernels that share a static variable of a function stay together if
@@ -17,9 +17,12 @@ func TestLocalStatics(t *testing.T) {
 	writer := func(name, variable string) string {
 		return ".visible .entry " + name + "()\n{\n\tmov.u64 %rd1, " + variable + ";\n\tst.global.u32 [%rd1], 1;\n}\n"
 	}
-	apart := []shape{{"k1", []int{0}, "ek=k1 eg=_ZZ1aIiEvE1v"}, {"k3", []int{0}, "ek=k3"}, {"k2", []int{0}, "ek=k2 eg=_ZZ1aIiEvE1v"}}
+	apart := []shape{
+		{"k1", []int{0}, "ek=k1 eg=_ZZ1avE1v"}, {"k3", []int{0}, "ek=k3"}, {"k2", []int{0}, "ek=k2 eg=_ZZ1avE1v"},
+	}
 	together := []shape{{"k1 k2", []int{0}, "ek=k1,k2"}, {"k3", []int{0}, "ek=k3"}}
-	reader := statics + entry("k1", "_ZZ1aIiEvE1v") + entry("k3")
+	reader := statics + entry("k1", "_ZZ1avE1v") + entry("k3")
+	readers := reader + entry("k2", "_ZZ1avE1v")
 	host := oneEach()
 	host.Vector = append(host.Vector[:len(host.Vector):len(host.Vector)], "-host-ref-eg=p")
 	for name, test := range map[string]struct {
@@ -27,11 +30,11 @@ func TestLocalStatics(t *testing.T) {
 		text    string
 		want    []shape
 	}{
-		"nobody writes":         {oneEach(), reader + entry("k2", "_ZZ1aIiEvE1v"), apart},
-		"a kernel writes":       {oneEach(), reader + writer("k2", "_ZZ1aIiEvE1v"), together},
-		"a dead kernel writes":  {oneEach(), reader + entry("k2", "_ZZ1aIiEvE1v") + writer("x", "_ZZ1aIiEvE1v"), apart},
-		"another variable":      {oneEach(), reader + strings.Replace(entry("k2", "_ZZ1aIiEvE1v"), "ret", "st.global.u32 [w], %r1", 1), apart},
-		"an initializer has it": {host, reader + ".visible .global .u64 p = generic(_ZZ1aIiEvE1v);\n" + entry("k2", "_ZZ1aIiEvE1v"), nil},
+		"nobody writes":         {oneEach(), readers, apart},
+		"a kernel writes":       {oneEach(), reader + writer("k2", "_ZZ1avE1v"), together},
+		"a dead kernel writes":  {oneEach(), readers + writer("x", "_ZZ1avE1v"), apart},
+		"another variable":      {oneEach(), readers[:len(readers)-2] + "\tst.global.u32 [w], %r1;\n}\n", apart},
+		"an initializer has it": {host, readers + ".visible .global .u64 p = generic(_ZZ1avE1v);\n", nil},
 	} {
 		p, err := Make(scanned(t, test.text), test.options)
 		if (err != nil) != (test.want == nil) {
@@ -51,7 +54,8 @@ func TestLocalStatics(t *testing.T) {
 // TestOnlyReads: what a function does with the address of a variable. What the tracer
 // does not know counts as writing.
 func TestOnlyReads(t *testing.T) {
-	pass := "\tst.param.b64 [param0+0], %rd2;\n\tcall.uni (retval0), FUNCTION, (param0);\n\tld.param.b64 %rd3, [retval0+0];\n"
+	pass := "\tst.param.b64 [param0+0], %rd2;\n\tcall.uni (retval0), FUNCTION, (param0);\n" +
+		"\tld.param.b64 %rd3, [retval0+0];\n"
 	to := func(function string) string { return strings.Replace(pass, "FUNCTION", function, 1) }
 	const functions = `.extern .func (.param .b64 r) unknown(.param .b64 unknown_param_0);
 .func (.param .b64 func_retval0) reads(.param .b64 reads_param_0)
@@ -114,7 +118,8 @@ func TestOnlyReads(t *testing.T) {
 		to("%rd7"):      false,
 		"st.param.b64 [param0+0], %rd2;\n\tcall (retval0), %rd7, (param0), prototype_0;": false,
 	} {
-		m := scanned(t, statics+functions+".visible .entry k1()\n{\n\tmov.u64 %rd1, w;\n\tcvta.global.u64 %rd2, %rd1;\n\t"+code+"\n}\n")[0]
+		kernel := ".visible .entry k1()\n{\n\tmov.u64 %rd1, w;\n\tcvta.global.u64 %rd2, %rd1;\n\t" + code + "\n}\n"
+		m := scanned(t, statics+functions+kernel)[0]
 		if got := len(m.symbols[m.index["k1"]].readings) == 1; got != only {
 			t.Errorf("%q: only reads: %v, want %v", code, got, only)
 		}
@@ -127,13 +132,15 @@ func TestTrustedCopies(t *testing.T) {
 	reads := ".weak .func g(.param .b64 g_param_0)\n{\n\tld.param.u64 %rd1, [g_param_0];\n\tld.u32 %r1, [%rd1];\n}\n"
 	writes := strings.Replace(reads, "ld.u32 %r1, [%rd1]", "st.u32 [%rd1], 1", 1)
 	passes := func(name string) string {
-		return ".visible .entry " + name + "()\n{\n\tmov.u64 %rd1, _ZZ1aIiEvE1v;\n\tst.param.b64 [param0], %rd1;\n\tcall g, (param0);\n}\n"
+		return ".visible .entry " + name + "()\n{\n" +
+			"\tmov.u64 %rd1, _ZZ1avE1v;\n\tst.param.b64 [param0], %rd1;\n\tcall g, (param0);\n}\n"
 	}
 	for name, test := range map[string]struct {
 		other string
 		want  int // slices
 	}{"equal copies": {reads, 3}, "different copies": {writes, 2}} {
-		p := planned(t, oneEach(), statics+reads+passes("k1")+passes("k2"), test.other+".visible .entry k3()\n{\n\tcall g, (param0);\n}\n")
+		caller := ".visible .entry k3()\n{\n\tcall g, (param0);\n}\n"
+		p := planned(t, oneEach(), statics+reads+passes("k1")+passes("k2"), test.other+caller)
 		if len(p.Slices) != test.want {
 			t.Errorf("%s: %+v", name, shapes(p))
 		}
@@ -143,19 +150,21 @@ func TestTrustedCopies(t *testing.T) {
 // TestAbsent: the compiler may leave out or make local only listed variables that no code
 // writes.
 func TestAbsent(t *testing.T) {
-	reads := func(name string) string { return entry(name, "w", "_ZZ1aIiEvE1v", "_ZZ1bvE1v") }
+	reads := func(name string) string { return entry(name, "w", "_ZZ1avE1v", "_ZZ1bvE1v") }
+	written := statics + reads("k1") + strings.Replace(reads("k2"), "ret", "st.global.u32 [w], 1", 1)
 	absent, local := header+entry("k1"), header+".global .align 4 .b8 w[4];\n"+entry("k1", "w")
 	for name, test := range map[string]struct{ program, result, want string }{
 		"read and absent": {statics + reads("k1") + reads("k2"), absent, ""},
 		"read and local":  {statics + reads("k1") + reads("k2"), local, ""},
-		"written and absent": {statics + reads("k1") + strings.Replace(reads("k2"), "ret", "st.global.u32 [w], 1", 1), absent,
+		"written and absent": {written, absent,
 			"the compiler has removed the variable 'w', which is in a list"},
-		"written and local": {statics + reads("k1") + strings.Replace(reads("k2"), "ret", "st.global.u32 [w], 1", 1), local,
+		"written and local": {written, local,
 			"the compiler has made the variable 'w' local, which is in a list"},
-		"strong and absent": {defineV + entry("k1", "v") + entry("k2", "v"), absent, "the compiler has removed the variable 'v', which is in a list"},
+		"strong and absent": {defineV + entry("k1", "v") + entry("k2", "v"), absent,
+			"the compiler has removed the variable 'v', which is in a list"},
 	} {
 		_, err := planned(t, oneEach(), test.program).Slices[0].Rewrite([]byte(test.result))
-		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+		if (err == nil) != (test.want == "") || (err != nil && !strings.Contains(err.Error(), test.want)) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -4,7 +4,8 @@
 // the planner cuts, and holds them against unsliced ones. What slices must show:
 //
 //	 1 the code of each kernel is that of the whole program   TestSameCode
-//	 2 variables that slices share are not folded             TestSharedVariablesStay
+//	 2 variables that slices share are not folded             TestSharedVariablesStay, TestHandPrograms,
+//	                                                          TestUnpinned, TestRandomPrograms, TestStaticsLinked
 //	 3 memory is not multiplied                               TestCodeAndMemory, TestMemoryIsNotMultiplied
 //	 4 strings of one name stay apart                         TestStrings
 //	 5 function pointers cross slices                         TestFunctionPointers, TestFunctionsHaveOneAddress
