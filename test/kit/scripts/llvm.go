@@ -40,10 +40,11 @@ func libLLVM() []byte {
 	names := []byte("\x00libLLVM.so." + llvmVersion + "\x00")
 	rows := le.AppendUint64(le.AppendUint64(nil, uint64(elf.DT_SONAME)), 1)
 	rows = append(rows, make([]byte, 16)...)
-	return objecttest.ELF(objecttest.ELFFile{Type: uint16(elf.ET_DYN), Machine: uint16(machine()), Sections: []objecttest.Section{
+	sections := []objecttest.Section{
 		{Name: ".dynstr", Type: typeStrtab, Data: names},
 		{Name: ".dynamic", Type: uint32(elf.SHT_DYNAMIC), Link: 1, EntSize: 16, Data: rows},
-	}})
+	}
+	return objecttest.ELF(objecttest.ELFFile{Type: uint16(elf.ET_DYN), Machine: uint16(machine()), Sections: sections})
 }
 
 // llvmAnswer is what the worker on libLLVM adds to its answer.
@@ -108,7 +109,8 @@ func bodyOf(name string) (string, error) {
 		return "", err
 	}
 	var declared, defined, calls strings.Builder
-	functions := slices.DeleteFunc(f.Modules[0].Symbols, func(y bitcode.Symbol) bool { return y.Kind == bitcode.Variable })
+	isVariable := func(y bitcode.Symbol) bool { return y.Kind == bitcode.Variable }
+	functions := slices.DeleteFunc(f.Modules[0].Symbols, isVariable)
 	for _, y := range functions {
 		if !y.Defined {
 			fmt.Fprintf(&declared, ".extern .func %s\n()\n;\n", y.Name)
