@@ -18,6 +18,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/warpld/warpld/internal/link"
+	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/object/cubin"
 	"github.com/warpld/warpld/internal/toolkit"
 )
 
@@ -43,6 +45,29 @@ func Main(m *testing.M, run Command) {
 		}
 	}
 	testscript.Main(m, programs)
+}
+
+// Inspect is a Command for tests of links: 'inspect FILE' prints the kernels of a result.
+func Inspect(_ context.Context, c link.Caller, args []string) int {
+	log := message.NewLog(c.Stderr, message.Style{})
+	if len(args) != 2 || args[0] != "inspect" {
+		log.Fail(fmt.Errorf("%q is not a command of these tests", args))
+		return log.ExitCode()
+	}
+	data, err := os.ReadFile(args[1])
+	var f *cubin.File
+	if err == nil {
+		f, err = cubin.Parse(data)
+	}
+	var kernels []cubin.Resources
+	if err == nil {
+		kernels, err = f.Resources()
+	}
+	for _, k := range kernels {
+		fmt.Fprintf(c.Stdout, "kernel %s: %d bytes of code, %d registers\n", k.Kernel, k.Code, k.Registers)
+	}
+	log.Fail(err)
+	return log.ExitCode()
 }
 
 // selfVariable has the path of what links start as their worker.
