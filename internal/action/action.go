@@ -43,8 +43,9 @@ type Action struct {
 	// limit.
 	FileLimit int64
 	Cost      Estimate
-	// Here does the step in this process instead; nil: only the tool can.
-	Here func() *Result
+	// InProcess does the step in this process, with the same result as the tool. It is
+	// nil if only the tool can. It is no part of the key.
+	InProcess func() *Result
 }
 
 // An Estimate is what a step is expected to need. It orders and bounds work; it

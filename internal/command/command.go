@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/warpld/warpld/internal/distribute"
 	"github.com/warpld/warpld/internal/link"
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/options"
@@ -34,7 +35,7 @@ func commands() []command {
 			"print a script that lets the shell complete warpld's command lines", completion},
 		{"diff", "diff RECORD RECORD", "show what changed between two links that wrote --warpld-record", diffRecords},
 		{"distribute", "distribute [--warpld-...] JOBS.json",
-			"compile for ThinLTO as LLVM's linkers ask for it", distribute},
+			"compile for ThinLTO as LLVM's linkers ask for it", runDistribute},
 		{"explain", "explain [--removed|--why-live=SYMBOL|--map] RECORD",
 			"say what a link did and why, from what --warpld-record wrote", explainRecord},
 		{"help", "help", "show this text", help},
@@ -102,9 +103,9 @@ type exitCode int
 func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
 // distribute compiles for a linker of LLVM's.
-func distribute(ctx context.Context, c link.Caller, args []string) error {
-	err := link.Distribute(ctx, c, args)
-	if errors.Is(err, link.ErrUsage) {
+func runDistribute(ctx context.Context, c link.Caller, args []string) error {
+	err := distribute.Run(ctx, c.Streams(), args)
+	if errors.Is(err, distribute.ErrUsage) {
 		return usage("distribute")
 	}
 	return err

@@ -54,8 +54,9 @@ type Program struct {
 // libraryDir is where an action has the libraries of its program.
 const libraryDir = "libraries"
 
-// action is an action of the program without arguments, inputs and outputs but its own.
-func (p Program) action(label string, env []string) *action.Action {
+// Action returns an action of the program without arguments and outputs. Its inputs are
+// the libraries.
+func (p Program) Action(label string, env []string) *action.Action {
 	a := &action.Action{Label: label, Tool: action.File{Name: p.Name, Content: p.File},
 		Env: append([]string{"LD_LIBRARY_PATH=" + libraryDir}, env...)}
 	for _, l := range p.Libraries {
@@ -69,7 +70,7 @@ func (p Program) action(label string, env []string) *action.Action {
 // thinAction is the action of one of the programs.
 func thinAction(label string, p Program, t Tools, args []string, inputs []action.File,
 	outputs ...string) *action.Action {
-	a := p.action(label, t.Env)
+	a := p.Action(label, t.Env)
 	a.Args, a.Inputs, a.Outputs, a.Limit = args, append(a.Inputs, inputs...), outputs, t.Limit
 	return a
 }

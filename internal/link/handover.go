@@ -9,8 +9,8 @@ import (
 	"github.com/warpld/warpld/internal/plan"
 )
 
-// handedOver says why a link is left to the toolkit's own nvlink, unchanged; empty:
-// it is not. The command line alone decides.
+// handedOver returns why a link is left to the toolkit's own nvlink, or "" if it is not.
+// The command line alone decides.
 func handedOver(o *options.Options) string {
 	switch {
 	case o.Version:
@@ -31,12 +31,12 @@ func (l *linker) handOver(reason string) error {
 	if err != nil {
 		return err
 	}
-	l.say("handing over to %s: %s", nvlink, reason)
+	l.journal.Verbosef("handing over to %s: %s", nvlink, reason)
 	if l.options.Own.VerboseKeep {
-		l.tell("nothing is kept of a link that nvlink does: %s", reason)
+		l.journal.Infof("nothing is kept of a link that nvlink does: %s", reason)
 	}
-	if l.recorded() {
-		l.tell("there is no record of a link that nvlink does: %s", reason)
+	if l.journal.Recorded() {
+		l.journal.Infof("there is no record of a link that nvlink does: %s", reason)
 	}
 	args := append([]string{"nvlink"}, l.options.Raw...)
 	if l.options.LTO && l.options.NVVMPath == "" {
@@ -45,7 +45,7 @@ func (l *linker) handOver(reason string) error {
 	return local.Exec(nvlink, args, os.Environ())
 }
 
-// nvvmDirectory is what nvlink wants of -nvvmpath: the directory above the lib64
+// nvvmDirectory returns the value of -nvvmpath for nvlink: the directory above the lib64
 // that has libnvvm.so under that name. It finds nothing by itself.
 func (l *linker) nvvmDirectory() string {
 	dir := filepath.Join(l.toolkit.Root, "nvvm")

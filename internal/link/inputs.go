@@ -15,8 +15,8 @@ var machines = map[string]elf64.Machine{
 	"RISCV64": elf64.RISCV, "X86": elf64.I386, "X86_64": elf64.X8664,
 }
 
-// readInputs reads what the command line names. Every input that takes no part is
-// spoken of: the usual ones (host code, shared libraries) only when asked to,
+// readInputs reads what the command line names. Every input that is not linked is
+// reported: the usual ones (host code, shared libraries) only with --warpld-verbose,
 // those that somebody may have expected to be linked always.
 func (l *linker) readInputs() ([]*object.Object, error) {
 	o, refused := l.options, false
@@ -29,8 +29,8 @@ func (l *linker) readInputs() ([]*object.Object, error) {
 		Release:     l.release(),
 	}, func(m *message.Message) {
 		severity, _ := policy(o).Apply(m)
-		refused = refused || severity == message.Error && !m.Extra
-		l.hearReader(m)
+		refused = refused || (severity == message.Error && !m.Extra)
+		l.reportReader(m)
 	})
 	if refused {
 		return nil, &message.Message{Severity: message.Fatal, ID: "after-error", Text: "elfLink internal error",
@@ -42,28 +42,30 @@ func (l *linker) readInputs() ([]*object.Object, error) {
 		}
 		text := fmt.Sprintf("'%s' is not linked: %s", obj.Origin, obj.Ignored)
 		if obj.Expected {
-			l.say("%s", text)
+			l.journal.Verbosef("%s", text)
 		} else {
-			l.log.Report(&message.Message{Severity: message.Warning, Extra: true, ID: "input-ignored", Origin: obj.Origin, Text: text})
+			l.journal.Report(&message.Message{Severity: message.Warning, Extra: true, ID: "input-ignored",
+				Origin: obj.Origin, Text: text})
 		}
 	}
 	return objects, err
 }
 
-// hearReader takes the reader's messages. A library without device code is the
+// reportReader reports a message of the reader. A library without device code is the
 // rule, because nvcc passes on all that the host needs; one that is nowhere to be
 // found is not.
-func (l *linker) hearReader(m *message.Message) {
-	if m.ID == "library-shared" || m.ID == "library-missing" && inSystem(m.Origin.File) {
-		l.say("%s", m.Text)
+func (l *linker) reportReader(m *message.Message) {
+	if m.ID == "library-shared" || (m.ID == "library-missing" && inSystem(m.Origin.File)) {
+		l.journal.Verbosef("%s", m.Text)
 		return
 	}
-	l.log.Report(m)
+	l.journal.Report(m)
 }
 
-// inSystem says whether the host's own directories have a library.
+// inSystem reports whether the host's own directories have a library.
 func inSystem(name string) bool {
-	for _, pattern := range []string{"/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/lib/*-linux-*", "/usr/lib/*-linux-*", "/usr/lib/gcc/*/*"} {
+	for _, pattern := range []string{"/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib",
+		"/lib/*-linux-*", "/usr/lib/*-linux-*", "/usr/lib/gcc/*/*"} {
 		if found, _ := filepath.Glob(pattern + "/lib" + name + ".*"); len(found) > 0 {
 			return true
 		}

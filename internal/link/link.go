@@ -1,24 +1,28 @@
-// Package link runs a link from the command line to the output files. Run is the
-// list of the phases; each one is in a package of its own.
+// Package link runs a link from the command line to the output files. Run is the list
+// of the phases; each one is in a package of its own.
 package link
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"sync"
-	"time"
+	"slices"
+	"strings"
 
 	"github.com/warpld/warpld/internal/action/local"
+	"github.com/warpld/warpld/internal/build"
 	"github.com/warpld/warpld/internal/gpu"
+	"github.com/warpld/warpld/internal/intermediates"
+	"github.com/warpld/warpld/internal/journal"
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object"
 	"github.com/warpld/warpld/internal/options"
 	"github.com/warpld/warpld/internal/plan"
-	"github.com/warpld/warpld/internal/progress"
-	"github.com/warpld/warpld/internal/record"
+	"github.com/warpld/warpld/internal/reproduce"
+	"github.com/warpld/warpld/internal/runners"
 	"github.com/warpld/warpld/internal/symbols"
 	"github.com/warpld/warpld/internal/toolkit"
 	"github.com/warpld/warpld/internal/version"
@@ -30,65 +34,61 @@ type Caller struct {
 	Origin         string // the path it was started by, which may lie in a shim
 	Stdout, Stderr io.Writer
 	Env            func(string) string
-	// Terminal says that Stderr is read by a person.
+	// Terminal: Stderr is read by a person.
 	Terminal bool
 	Width    func() int // of that terminal
-	// Recorded is what the result has to say of the command line, if not what that is
-	// now.
+	// Recorded is the command line that the result records, if it is not that of the
+	// link.
 	Recorded string
 }
 
-// A linker is one link in progress.
+// Streams returns where the caller wants output to go.
+func (c *Caller) Streams() journal.Streams {
+	return journal.Streams{Stdout: c.Stdout, Stderr: c.Stderr, Env: c.Env, Terminal: c.Terminal, Width: c.Width}
+}
+
+// A linker is one link in progress. Each phase fills in what the next ones need.
 type linker struct {
-	Caller
-	log     *message.Log
-	status  *progress.Display
+	caller  Caller
+	journal *journal.Journal
 	options *options.Options
 	toolkit *toolkit.Toolkit
 	objects []*object.Object
-	plan    *plan.Plan
 	llvm    *toolkit.LLVM // only if a link has bitcode
-	times   []phaseTime
-	// reported is how many messages of the plan were reported.
-	reported int
-	// held are messages about the command line, which the vendor's nvlink would
-	// print too, until it is certain that it won't be asked.
-	held []*message.Message
-	// record is what --warpld-record and --warpld-trace write, and written says
-	// that there is an output.
-	record  record.Record
-	noting  sync.Mutex // guards record.Actions: actions end concurrently
-	written bool
-	// decided is what the engines' answers made of the plan's mode.
-	decided []string
+	plan    *plan.Plan
+	// events are those of the plan that are not reported yet.
+	events []plan.Event
+	result *build.Result
 	// scanned are the symbols of the plan's IR, if somebody asked for them.
 	scanned [][]symbols.Symbol
+	written bool // there is an output
+	// held are messages about the command line, which NVIDIA's nvlink would print too.
+	// They are held back until it is certain that the link is not handed over to it.
+	held []*message.Message
 }
 
-// newLinker is a link that begins now.
-func newLinker(c Caller) *linker {
-	status := &progress.Display{Out: c.Stderr, Width: c.Width}
-	c.Stdout, c.Stderr = status.Over(c.Stdout), status
-	return &linker{Caller: c, status: status, log: message.NewLog(c.Stderr, message.Style{Terminal: c.Terminal}), record: record.Record{Started: time.Now()}}
-}
+// newLinker returns a link that begins now.
+func newLinker(c Caller) *linker { return &linker{caller: c, journal: journal.New(c.Streams())} }
 
-// Run links as nvlink with these arguments would, and gives the exit code.
+// Run links as nvlink with these arguments would, and returns the exit code.
 func Run(ctx context.Context, c Caller, args []string) int {
 	l := newLinker(c)
+	log := l.journal.Log()
 	var err error
 	if l.options, err = options.Parse(args, c.Env("WARPLD_FLAGS"), os.ReadFile, l.hold); err == nil {
-		l.log.SetPolicy(policy(l.options))
+		l.journal.SetOptions(l.options)
+		log.SetPolicy(policy(l.options))
 		err = l.link(ctx)
 	}
 	l.flush()
 	if err != nil && ctx.Err() != nil {
 		err = &message.Message{Severity: message.Fatal, ID: "interrupted", Text: "interrupted, nothing was written"}
 	}
-	l.log.Fail(err)
+	log.Fail(err)
 	if l.options != nil {
-		l.log.Fail(l.writeRecord())
+		log.Fail(l.journal.WriteRecord(l.facts()))
 	}
-	return l.log.ExitCode()
+	return log.ExitCode()
 }
 
 // RunAs links in the place of another linker, whose command lines translate reads.
@@ -102,30 +102,30 @@ func RunAs(ctx context.Context, c Caller, translate options.Translation, args []
 	return log.ExitCode()
 }
 
-// link is the phases in their order.
+// link runs the phases in their order.
 func (l *linker) link(ctx context.Context) (err error) {
 	if l.options.Help {
-		_, err = io.WriteString(l.Stdout, options.Help(filepath.Base(l.Origin)))
+		_, err = io.WriteString(l.journal.Stdout(), options.Help(filepath.Base(l.caller.Origin)))
 		return err
 	}
 	if l.options.Own.Version {
-		_, err = fmt.Fprintln(l.Stdout, version.Full())
+		_, err = fmt.Fprintln(l.journal.Stdout(), version.Full())
 		return err
 	}
 	if l.toolkit, err = l.findToolkit(); err != nil {
 		return err
 	}
-	if err = l.reproduce(); err != nil {
+	if err = l.pack(); err != nil {
 		return err
 	}
 	if reason := handedOver(l.options); reason != "" {
 		return l.handOver(reason)
 	}
 	l.flush()
-	if err = l.options.Check(l.log.Report); err != nil {
+	if err = l.options.Check(l.journal.Report); err != nil {
 		return err
 	}
-	end := l.phase("read the inputs")
+	end := l.journal.Phase("read the inputs")
 	l.objects, err = l.readInputs()
 	if end(); err != nil {
 		return err
@@ -133,80 +133,157 @@ func (l *linker) link(ctx context.Context) (err error) {
 	if err = l.findLLVM(); err != nil {
 		return err
 	}
-	end = l.phase("plan")
+	end = l.journal.Phase("plan")
 	err = l.makePlan()
 	if end(); err != nil {
 		return err
 	}
-	runner, err := local.New(l.options.Own.TempDir, l.options.Own.KeepWorkDirs)
+	processes, err := local.New(l.options.Own.TempDir, l.options.Own.KeepWorkDirs)
 	if err != nil {
 		return err
 	}
-	defer runner.Close()
-	end = l.phase("run the actions")
-	result, err := l.run(ctx, runner)
+	defer processes.Close()
+	end = l.journal.Phase("run the actions")
+	err = l.run(ctx, processes)
 	if end(); err != nil {
 		return err
 	}
-	if l.log.ExitCode() != message.ExitOK {
+	if l.journal.Log().ExitCode() != message.ExitOK {
 		return nil // an error was reported that did not stop the link, but its result doesn't count
 	}
-	defer l.phase("write the outputs")()
-	return l.writeOutputs(result)
+	defer l.journal.Phase("write the outputs")()
+	return l.writeOutputs()
 }
 
-// makePlan decides what will be done and reports what was found out on the way.
+// makePlan decides what will be done and reports what was found on the way. nvlink runs
+// ptxas on native code while it reads its inputs, so later messages are for the build.
 func (l *linker) makePlan() (err error) {
-	l.plan, err = plan.Make(plan.Input{Options: l.options, Objects: l.objects, Release: l.release(), LLVM: l.llvmMajor()})
-	if err == nil && len(l.plan.IR)+len(l.plan.Bitcode) > 0 {
-		err = l.options.CheckCompile(func(m *message.Message) { l.plan.Messages = append(l.plan.Messages, m) })
+	in := plan.Input{Options: l.options, Objects: l.objects, Release: l.release()}
+	if l.llvm != nil {
+		in.LLVM = l.llvm.Major
 	}
-	first := len(l.plan.Messages)
-	if err == nil && l.plan.Mode != plan.Whole && !l.emitsPTX() {
-		first = l.plan.BeforePTX()
+	l.plan, err = plan.Make(in)
+	first, rest := l.plan.SplitEvents()
+	if err != nil {
+		first, rest = plan.Messages(l.plan.Events), nil
 	}
-	l.reportPlan(first)
+	for _, m := range first {
+		l.journal.Report(m)
+	}
+	l.events = rest
 	return err
 }
 
-// reportPlan reports the first n messages of the plan, each one once. nvlink runs
-// ptxas on native code while it reads its inputs; what it says of later ones
-// comes after what ptxas says.
-func (l *linker) reportPlan(n int) {
-	for ; l.reported < n; l.reported++ {
-		l.log.Report(l.plan.Messages[l.reported])
-	}
-}
-
-// run runs the actions, from the cache where it can.
-func (l *linker) run(ctx context.Context, runner *local.Runner) (*build, error) {
+// run runs the actions.
+func (l *linker) run(ctx context.Context, processes *local.Runner) error {
 	if l.options.Own.KeepWorkDirs {
-		l.tell("the working directories of the actions are kept in %s", runner.Root())
+		l.journal.Infof("the working directories of the actions are kept in %s", processes.Root())
 	}
 	l.explain()
-	w, done, err := l.open(ctx, runner)
+	set, err := runners.Open(ctx, runners.Request{Options: l.options, Env: l.caller.Env, Local: processes, Report: l.journal.Report})
+	defer set.Close()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer done()
-	result, err := l.build(ctx, w)
-	if l.options.Own.VerboseKeep && result != nil && ctx.Err() == nil {
-		if keepErr := result.keep(); err == nil {
+	end := l.journal.StartProgress(set)
+	defer end()
+	return l.build(ctx, set)
+}
+
+// build runs the actions on a set of runners, and writes what shows how that went.
+func (l *linker) build(ctx context.Context, set *runners.Set) (err error) {
+	in := l.buildInput(set)
+	l.result, err = build.Run(ctx, in)
+	if l.options.Own.VerboseKeep && l.result != nil && ctx.Err() == nil {
+		if keepErr := l.keep(); err == nil {
 			err = keepErr
 		}
 	}
 	if failed := message.Of(err); failed != nil && ctx.Err() == nil {
-		l.blame(ctx, w, failed)
+		build.Blame(ctx, in, failed)
 		err = failed
 	}
-	if timeErr := l.writeTimes(); err == nil {
+	var times []build.Time
+	if l.result != nil {
+		times = l.result.Times
+	}
+	if timeErr := l.journal.WriteTimes(times); err == nil {
 		err = timeErr
 	}
 	if err == nil {
-		l.scanSymbols(ctx, w)
+		l.scanSymbols(ctx, in)
 	}
-	return result, err
+	return err
 }
+
+// buildInput returns what the build depends on.
+func (l *linker) buildInput(set *runners.Set) build.Input {
+	return build.Input{
+		Options: l.options, Plan: l.plan, Events: l.events, Toolkit: l.toolkit, LLVM: l.llvm,
+		Self: l.caller.Self, Env: l.caller.Env, ToolEnv: l.toolEnv(), CommandLine: l.commandLine(),
+		Runners: set, Watch: l.journal.Watch, Report: l.journal.Report, Verbosef: l.journal.Verbosef,
+	}
+}
+
+// keep writes the intermediate files of the build.
+func (l *linker) keep() error {
+	return intermediates.Write(intermediates.Request{
+		Result: l.result, Plan: l.plan, Objects: l.objects,
+		Target: l.options.Arch.Arch,
+		Output: l.options.Output, Self: l.caller.Self, Commands: l.journal.Stdout(),
+	})
+}
+
+// scanSymbols compiles the LTO-IR of each input by itself to see its symbols, which
+// nothing else shows. If that fails only the answers about symbols are incomplete.
+func (l *linker) scanSymbols(ctx context.Context, in build.Input) {
+	if !l.journal.AsksForSymbols() || len(l.plan.IR) == 0 {
+		return
+	}
+	read := func(_ int, text []byte) ([]symbols.Symbol, error) { return symbols.OfPTX(text) }
+	found, err := build.Scan(ctx, &in, read)
+	if err == nil {
+		l.scanned = found
+	} else if ctx.Err() == nil {
+		l.journal.Report(&message.Message{Severity: message.Info, ID: "symbols", Tool: "warpld",
+			Notes: []string{message.Of(err)[0].Text},
+			Text:  "of the symbols of LTO-IR only those that host code registers are known"})
+	}
+}
+
+// explain shows what was planned and why.
+func (l *linker) explain() {
+	l.journal.Verbosef("toolkit %s in %s", l.toolkit.Version, l.toolkit.Root)
+	for _, r := range l.plan.Reasons {
+		l.journal.Verbosef("%s", strings.TrimSpace(r.Rule+" "+r.Origin.String()))
+	}
+	l.journal.Verbosef("mode %s, engine %s: %s", l.plan.Mode, l.plan.Engine, l.plan.EngineReason)
+}
+
+// facts returns what the record needs to know at the end.
+func (l *linker) facts() journal.Facts {
+	f := journal.Facts{Toolkit: l.toolkit, Objects: l.objects, Plan: l.plan, Scanned: l.scanned, Written: l.written}
+	if l.result != nil {
+		f.Decisions = l.result.Decisions
+	}
+	return f
+}
+
+// pack packs the link, if that was asked for. Builds with the option in the environment
+// also ask for versions and scripts, which are no links.
+func (l *linker) pack() error {
+	if l.options.Own.Reproduce == "" || l.options.Version || l.options.GenHostLinkerScript != "" {
+		return nil
+	}
+	r := reproduce.Request{Options: l.options, Toolkit: l.toolkit, CommandLine: l.commandLine()}
+	if llvm, err := toolkit.FindLLVM(l.options.Own.LLVM, l.caller.Env); err == nil {
+		r.LLVM = llvm.Major
+	}
+	return reproduce.Pack(r)
+}
+
+// commandLine returns the one that nvlink would record.
+func (l *linker) commandLine() string { return cmp.Or(l.caller.Recorded, l.options.Record()) }
 
 func (l *linker) findToolkit() (*toolkit.Toolkit, error) {
 	nvvmPath := l.options.NVVMPath
@@ -216,13 +293,22 @@ func (l *linker) findToolkit() (*toolkit.Toolkit, error) {
 	return toolkit.Find(toolkit.Query{
 		NVVMPath: nvvmPath,
 		CUDA:     l.options.Own.CUDA,
-		Origin:   l.Origin,
-		Env:      l.Env,
+		Origin:   l.caller.Origin,
+		Env:      l.caller.Env,
 		ForLink:  true,
 	})
 }
 
-// policy is what the command line says about messages.
+// findLLVM looks for libLLVM if an input has bitcode. A link without any does not need
+// it.
+func (l *linker) findLLVM() (err error) {
+	if slices.ContainsFunc(l.objects, (*object.Object).HasBitcode) {
+		l.llvm, err = toolkit.FindLLVM(l.options.Own.LLVM, l.caller.Env)
+	}
+	return err
+}
+
+// policy returns what the command line says about messages.
 func policy(o *options.Options) message.Policy {
 	p := o.Messages
 	p.ToolName, p.Strict = o.ToolName, o.Own.Strict
@@ -232,15 +318,28 @@ func policy(o *options.Options) message.Policy {
 	return p
 }
 
-// release tells the plan whose nvlink we stand in for.
+// release returns the release whose nvlink this link stands in for.
 func (l *linker) release() gpu.Release { return l.toolkit.Version.Release() }
+
+// toolEnv returns the environment of the tools: empty, but for variables that tests
+// name in WARPLD_WORKER_ENV.
+func (l *linker) toolEnv() []string {
+	var env []string
+	for name := range strings.SplitSeq(l.caller.Env("WARPLD_WORKER_ENV"), ",") {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	slices.Sort(env)
+	return env
+}
 
 func (l *linker) hold(m *message.Message) { l.held = append(l.held, m) }
 
-// flush prints what was held back.
+// flush reports the messages that were held back.
 func (l *linker) flush() {
 	for _, m := range l.held {
-		l.log.Report(m)
+		l.journal.Report(m)
 	}
 	l.held = nil
 }

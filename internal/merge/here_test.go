@@ -16,7 +16,7 @@ import (
 	"github.com/warpld/warpld/internal/object/objecttest"
 )
 
-// elsewhere is the runner of what is not for Here.
+// elsewhere is the runner of what cannot be done in this process.
 type elsewhere struct{ ran []string }
 
 func (e *elsewhere) Run(_ context.Context, a *action.Action) (*action.Result, error) {
@@ -26,7 +26,7 @@ func (e *elsewhere) Run(_ context.Context, a *action.Action) (*action.Result, er
 
 func TestHere(t *testing.T) {
 	next := &elsewhere{}
-	runner := Here(next)
+	runner := action.RunInProcess(next)
 	own := Own("/bin/warpld", 130, cubin.Tool{Name: "warpld"}, MendOption)
 	part := func(code []byte) []Part {
 		return []Part{{Origin: "a.cubin", Form: Cubin, Code: func() ([]byte, error) { return code, nil }}}

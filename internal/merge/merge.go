@@ -89,7 +89,7 @@ func (m Merger) Action(parts []Part, arguments []string) *action.Action {
 		Limit:   m.Limit, FileLimit: m.FileLimit,
 	}
 	if m.Ours {
-		a.Here = func() *action.Result { return doParts(a, parts) }
+		a.InProcess = func() *action.Result { return doParts(a, parts) }
 	}
 	for i, p := range parts {
 		f := action.File{Name: p.name(i), Origin: p.Origin, Content: action.Content{Load: p.file}}

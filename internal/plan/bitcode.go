@@ -259,7 +259,7 @@ func (p *Plan) takeNVVMOptions(o *options.Options) {
 		case name == "-opt" && len(value) == 1 && value >= "0" && value <= "3":
 			p.LLVM.Level = int(value[0] - '0')
 		case len(p.IR) == 0:
-			p.Messages = append(p.Messages, &message.Message{Severity: message.Warning, Extra: true, ID: "nvvm-option-unused",
+			p.report(&message.Message{Severity: message.Warning, Extra: true, ID: "nvvm-option-unused",
 				Text: fmt.Sprintf("-Xnvvm '%s' has no meaning for LLVM bitcode", token),
 				Hint: "--warpld-llvm-options gives options to LLVM"})
 		}

@@ -128,7 +128,7 @@ func (p *Plan) agree(in Input) (Agreed, error) {
 		case op.State == Conflict:
 			return a, t.conflict(op)
 		case op.State == Mixed && (t.name == "-maxrregcount" || t.name == "-lineinfo"):
-			p.Messages = append(p.Messages, t.mixed(op))
+			p.report(t.mixed(op))
 		}
 	}
 	return a, nil

@@ -60,7 +60,7 @@ func (p *Plan) warnOfLostKernels(pieces []Piece, chosen *choice) {
 		}
 	}
 	if len(bare) > 0 {
-		p.Messages = append(p.Messages, &message.Message{Severity: message.Warning, Extra: true, ID: "bare-kernels",
+		p.report(&message.Message{Severity: message.Warning, Extra: true, ID: "bare-kernels",
 			Text:  fmt.Sprintf("kernels of '%s' are removed unless host code of other objects names them", bare[0]),
 			Notes: []string{"without host code: " + message.FirstFew(bare)},
 			Hint:  "-ignore-host-info keeps everything, -kernels-used keeps what it names"})

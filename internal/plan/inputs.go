@@ -34,7 +34,7 @@ type choice struct {
 	// assembled: nvlink has run ptxas on PTX of an object, after which -Werror and
 	// -disable-infos have no effect any more.
 	assembled bool
-	// failed is the place in Plan.Messages of the first warning that -Werror makes
+	// failed is the index in Plan.Events of the first warning that -Werror makes
 	// an error; -1: there is none.
 	failed int
 }
@@ -126,9 +126,9 @@ func (p *Plan) needsRuntime(in Input, c *choice) bool {
 func (p *Plan) warn(o *options.Options, c *choice, m *message.Message) {
 	m.PolicyExempt = c.assembled
 	if severity, _ := o.Messages.Apply(m); severity == message.Error && c.failed < 0 {
-		c.failed = len(p.Messages)
+		c.failed = len(p.Events)
 	}
-	p.Messages = append(p.Messages, m)
+	p.report(m)
 }
 
 // afterError ends the link at the next input that nvlink refuses to read because
@@ -152,8 +152,8 @@ func (c *choice) afterError(obj *object.Object) error {
 // stop ends the link with the error that a warning has become, and what was said
 // since.
 func (p *Plan) stop(c *choice) message.List {
-	list := message.List(p.Messages[c.failed:])
-	p.Messages = p.Messages[:c.failed]
+	list := message.List(Messages(p.Events[c.failed:]))
+	p.Events = p.Events[:c.failed]
 	return list
 }
 
@@ -161,10 +161,7 @@ func (p *Plan) stop(c *choice) message.List {
 func (p *Plan) native(o *options.Options, c *choice, piece Piece) {
 	if piece.Module.Kind == object.PTX {
 		c.assembled = true
-		piece.Said = len(p.Messages)
-		if last := len(p.Messages) - 1; piece.Object.Kind == object.PTXFile && last >= 0 && p.Messages[last].ID == noHostCode && p.Messages[last].Origin == piece.Object.Origin {
-			piece.Said = last // it assembles PTX by itself before it looks for host code
-		}
+		p.addAssembly(piece)
 	}
 	p.Native = append(p.Native, piece)
 	if !o.LTO {
@@ -176,10 +173,23 @@ func (p *Plan) native(o *options.Options, c *choice, piece Piece) {
 		return
 	}
 	c.forcePartial = true
-	p.Messages = append(p.Messages, &message.Message{Severity: message.Info, ID: "partial-lto", Origin: piece.Object.Origin,
+	p.report(&message.Message{Severity: message.Info, ID: "partial-lto", Origin: piece.Object.Origin,
 		Text: fmt.Sprintf("requested LTO but '%s' not built for LTO so doing partial LTO", piece.Object.Origin),
 		Hint: "compile it with -dlto to have the whole program optimized"})
 	p.because("native code takes part", piece.Object.Origin)
+}
+
+// addAssembly adds the event that nvlink runs ptxas on a piece, which is the next one
+// of Native. A file of PTX it assembles before it looks for host code.
+func (p *Plan) addAssembly(piece Piece) {
+	at := len(p.Events)
+	if last := at - 1; piece.Object.Kind == object.PTXFile && last >= 0 {
+		m := p.Events[last].Message
+		if m != nil && m.ID == noHostCode && m.Origin == piece.Object.Origin {
+			at = last
+		}
+	}
+	p.Events = slices.Insert(p.Events, at, Event{Assembled: len(p.Native)})
 }
 
 const noHostCode = "no-host-code"
@@ -190,7 +200,7 @@ func (p *Plan) warnOfMissingHostCode(in Input, obj *object.Object) {
 	if in.Options.RegisterLinkBinaries == "" || !in.Release.Rules().ReportsMissingHostCode || !isBare(obj) {
 		return
 	}
-	p.Messages = append(p.Messages, &message.Message{Severity: message.Info, ID: noHostCode, Origin: obj.Origin,
+	p.report(&message.Message{Severity: message.Info, ID: noHostCode, Origin: obj.Origin,
 		Text: fmt.Sprintf("Input '%s' has no host code, which could cause later host link error if there is a reference to it", obj.Origin)})
 }
 

@@ -54,15 +54,16 @@ func (p *Plan) chooseEngine(o *options.Options) {
 	}
 }
 
-// EngineOptions is the option vector in the engine's own form. nvJitLink sets the
-// architecture and -link-lto itself and passes the rest on to its libnvvm.
-func (p *Plan) EngineOptions() []string {
+// EngineOptions returns a vector of libnvvm's options, such as Compile, in the form of
+// the plan's engine. nvJitLink sets the architecture and -link-lto itself and passes
+// the rest on to its libnvvm.
+func (p *Plan) EngineOptions(compile []string) []string {
 	if p.Engine != JITLink {
-		return p.Compile
+		return compile
 	}
 	target := p.Assemble[slices.Index(p.Assemble, "-arch")+1]
 	vector := []string{"-arch=" + target, "-lto", "-ptx", "-no-cache"}
-	for _, option := range p.Compile {
+	for _, option := range compile {
 		if !strings.HasPrefix(option, "-arch=") && option != "-link-lto" {
 			vector = append(vector, "-Xnvvm="+option)
 		}

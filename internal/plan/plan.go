@@ -49,9 +49,14 @@ type Reason struct {
 type Piece struct {
 	Object *object.Object
 	Module *object.Module
-	// Said is how many of the plan's messages nvlink prints before it runs ptxas on
-	// the piece, if that is native code which exists as PTX only.
-	Said int
+}
+
+// An Event is a message, or the place among messages where nvlink runs ptxas on native
+// code that exists as PTX only: it does so while it reads its inputs.
+type Event struct {
+	Message *message.Message
+	// Assembled is the index in Native of that code, if there is no message.
+	Assembled int
 }
 
 // A Plan is what will be done.
@@ -88,19 +93,34 @@ type Plan struct {
 	Assembles bool
 	// Register is for the registration file.
 	Register []Registered
-	// Messages were found on the way, in nvlink's order.
-	Messages []*message.Message
+	// EmitPTX: the result is PTX. Without code to optimize -emit-ptx has no effect.
+	EmitPTX bool
+	// Events are what was found on the way, in nvlink's order.
+	Events []Event
 }
 
-// BeforePTX is how many of the messages come before ptxas runs on native code.
-func (p *Plan) BeforePTX() int {
-	for _, piece := range p.Native {
-		if piece.Module.Kind == object.PTX {
-			return piece.Said
+// Messages returns the messages among the events.
+func Messages(events []Event) (list []*message.Message) {
+	for _, e := range events {
+		if e.Message != nil {
+			list = append(list, e.Message)
 		}
 	}
-	return len(p.Messages)
+	return list
 }
+
+// SplitEvents returns the messages that come before any run of ptxas, and the events
+// after them. In a whole link, and in one for PTX, all messages come first.
+func (p *Plan) SplitEvents() (first []*message.Message, rest []Event) {
+	at := slices.IndexFunc(p.Events, func(e Event) bool { return e.Message == nil })
+	if at < 0 || p.Mode == Whole || p.EmitPTX {
+		return Messages(p.Events), nil
+	}
+	return Messages(p.Events[:at]), p.Events[at:]
+}
+
+// report adds a message to the events.
+func (p *Plan) report(m *message.Message) { p.Events = append(p.Events, Event{Message: m}) }
 
 // Make plans a link. The error, if any, is what nvlink says in the case.
 func Make(in Input) (*Plan, error) {
@@ -123,11 +143,15 @@ func Make(in Input) (*Plan, error) {
 	p.Assemble = assembleArguments(in, p)
 	p.planMerge(in, chosen)
 	if len(p.Merge) == 0 && len(chosen.notFound) > 0 {
-		p.Messages = append(p.Messages, &message.Message{Severity: message.Warning, Extra: true, ID: "empty-result",
+		p.report(&message.Message{Severity: message.Warning, Extra: true, ID: "empty-result",
 			Text: fmt.Sprintf("no input has device code for '%s', so the result is empty", o.Arch)})
 	}
 	p.Register = registration(o, p, chosen)
-	return p, nil
+	if len(p.IR)+len(p.Bitcode) > 0 {
+		p.EmitPTX = o.EmitPTX
+		err = o.CheckCompile(p.report)
+	}
+	return p, err
 }
 
 // optimize plans what the engines do.
@@ -149,7 +173,7 @@ func (p *Plan) optimize(in Input, chosen *choice) (err error) {
 		p.warnOfLostKernels(p.IR, chosen)
 	}
 	if plain, extended := split(in.Options, &p.Agreed); plain != 1 && extended != 1 && in.Options.SplitCompile == 1 {
-		p.Messages = append(p.Messages, options.TwoSplits()) // -split-compile comes from the objects
+		p.report(options.TwoSplits()) // -split-compile comes from the objects
 	}
 	return nil
 }

@@ -78,7 +78,7 @@ func parse(t *testing.T, line string) *options.Options {
 
 func render(p *Plan, err error) string {
 	var lines []string
-	for _, m := range append(p.Messages, message.Of(err)...) {
+	for _, m := range append(Messages(p.Events), message.Of(err)...) {
 		lines = append(lines, m.Severity.String()+": "+m.Text)
 	}
 	return strings.Join(lines, "\n")
@@ -328,11 +328,11 @@ func TestEngineChoice(t *testing.T) {
 		t.Errorf("compressed IR: %v, %s because %s", err, p.Engine, p.EngineReason)
 	}
 	want := "-arch=sm_80 -lto -ptx -no-cache -Xnvvm=-maxreg=32 -Xnvvm=-has-global-host-info -Xnvvm=-host-ref-ek=k*,_Z6kern_a* -Xnvvm=-host-ref-ik=__nv_static_a_*13kern_a_static*"
-	if got := strings.Join(p.EngineOptions(), " "); got != want {
+	if got := strings.Join(p.EngineOptions(p.Compile), " "); got != want {
 		t.Errorf("nvJitLink's options:\n%s\n%s", got, want)
 	}
 	p, err = Make(Input{Options: parse(t, "-dlto"), Objects: objects(aObj), Release: cuda130})
-	if err != nil || p.Engine != NVVM || cmp.Diff(p.Compile, p.EngineOptions()) != "" {
+	if err != nil || p.Engine != NVVM || cmp.Diff(p.Compile, p.EngineOptions(p.Compile)) != "" {
 		t.Errorf("readable IR: %v, %s because %s", err, p.Engine, p.EngineReason)
 	}
 	p, err = Make(Input{Options: parse(t, "-dlto --warpld-engine=jitlink"), Objects: objects(aObj), Release: cuda130})

@@ -33,7 +33,7 @@ func (p *Plan) decideThin(o *options.Options) error {
 			why = fmt.Sprintf("LLVM %d does not say in its symbols which functions are kernels", major)
 		}
 		if why != "" {
-			p.Messages = append(p.Messages, &message.Message{Severity: message.Info, ID: "full-lto", Origin: piece.Object.Origin,
+			p.report(&message.Message{Severity: message.Info, ID: "full-lto", Origin: piece.Object.Origin,
 				Text: fmt.Sprintf("doing full LTO, because '%s' does not go with ThinLTO", piece.Object.Origin), Notes: []string{why}})
 			return nil
 		}
@@ -99,14 +99,16 @@ func (l *LLVM) Resolve(modules []bitcode.Module) [][]Resolution {
 	return all
 }
 
+// SharedMemory is the address space of shared memory in LLVM's code for GPUs.
+const SharedMemory = 3
+
 // visible says whether the host, or code outside of the bitcode, may name a symbol.
 func (l *LLVM) visible(y bitcode.Symbol) bool {
-	const shared = 3
 	switch {
 	case !l.Closed:
 		return true
 	case y.Kind == bitcode.Variable:
-		return y.AddressSpace != shared && l.Keep.Variable(y.Name)
+		return y.AddressSpace != SharedMemory && l.Keep.Variable(y.Name)
 	}
 	return y.Kernel && l.Keep.Kernel(y.Name)
 }
