@@ -141,9 +141,7 @@ func (r *rig) compile(places []int, vector []string) ([]byte, error) {
 		}
 		modules = append(modules, engine.Module{Origin: piece.Object.Origin.String(), Content: action.Content{Load: load}})
 	}
-	p := *r.whole
-	p.Compile = vector
-	a, err := engine.Compile(r.kind, r.tools, modules, p.EngineOptions())
+	a, err := engine.Compile(r.kind, r.tools, modules, r.whole.EngineOptions(vector))
 	if err != nil {
 		return nil, err
 	}
