@@ -10,6 +10,7 @@ import (
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/pattern"
 	"github.com/warpld/warpld/internal/plan"
+	"github.com/warpld/warpld/internal/ptx"
 )
 
 // ThinLTO is a thin link, which looks at summaries alone and decides what each module
@@ -190,62 +191,19 @@ func SummarizedModule(r *action.Result) action.Content { return r.Outputs[summar
 
 // RepairNames makes names of PTX of those that ThinLTO gives to what one module lets
 // another have: NAME.llvm.HASH. Strings and comments stay as they are.
-func RepairNames(ptx []byte) []byte {
+func RepairNames(text []byte) []byte {
 	const mark = ".llvm."
-	out := make([]byte, 0, len(ptx))
-	for len(ptx) > 0 {
-		n := token(ptx)
-		word := ptx[:n]
-		ptx = ptx[n:]
-		out = append(out, word...)
-		for isName(word[0]) && len(ptx) > len(mark) && string(ptx[:len(mark)]) == mark {
-			n = len(mark)
-			for n < len(ptx) && isName(ptx[n]) {
-				n++
+	repaired := bytes.Clone(text)
+	for name := range ptx.Words(text) {
+		rest, at := text[name.End:], name.End
+		for len(rest) > len(mark) && string(rest[:len(mark)]) == mark {
+			copy(repaired[at:], "$llvm$")
+			length := len(mark)
+			for length < len(rest) && ptx.IsNameByte(rest[length]) {
+				length++
 			}
-			out = append(append(out, "$llvm$"...), ptx[len(mark):n]...)
-			ptx = ptx[n:]
+			rest, at = rest[length:], at+length
 		}
 	}
-	return out
-}
-
-// token gives the length of the comment, the string, the name or the character that
-// a text begins with.
-func token(text []byte) int {
-	through := func(mark string) int {
-		if at := bytes.Index(text[2:], []byte(mark)); at >= 0 {
-			return 2 + at + len(mark)
-		}
-		return len(text)
-	}
-	switch {
-	case bytes.HasPrefix(text, []byte("//")):
-		return through("\n")
-	case bytes.HasPrefix(text, []byte("/*")):
-		return through("*/")
-	case text[0] == '"':
-		return stringLength(text)
-	}
-	n := 1
-	for isName(text[0]) && n < len(text) && isName(text[n]) {
-		n++
-	}
-	return n
-}
-
-func stringLength(text []byte) int {
-	for i := 1; i < len(text); i++ {
-		switch text[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return len(text)
-}
-
-func isName(c byte) bool {
-	return c == '_' || c == '$' || c == '%' || ('0' <= c && c <= '9') || ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z')
+	return repaired
 }

@@ -47,6 +47,9 @@ var wordByte = func() (set [256]bool) {
 	return set
 }()
 
+// IsNameByte reports whether names may contain a character.
+func IsNameByte(c byte) bool { return wordByte[c] }
+
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 // next goes to the following token.
@@ -73,11 +76,7 @@ func (l *lexer) next() error {
 		l.takeWord()
 	case c == '"':
 		l.kind = quoted
-		length := bytes.IndexByte(l.text[l.End:], '"')
-		if length < 0 {
-			return l.fail("a string does not end")
-		}
-		l.End += length + 1
+		return l.takeString()
 	case c < ' ' || c >= 0x7f:
 		return l.fail(fmt.Sprintf("the byte %#02x is no part of PTX", c))
 	default:
@@ -147,6 +146,20 @@ func (l *lexer) takeNumber() {
 	}
 }
 
+// takeString takes the rest of a string. A backslash takes the next character with it.
+func (l *lexer) takeString() error {
+	for at := l.End; at < len(l.text); at++ {
+		switch l.text[at] {
+		case '\\':
+			at++
+		case '"':
+			l.End = at + 1
+			return nil
+		}
+	}
+	return l.fail("a string does not end")
+}
+
 // bytes is the token.
 func (l *lexer) bytes() []byte { return l.text[l.Start:l.End] }
 
@@ -204,11 +217,9 @@ func (l *lexer) skipBlock() error {
 				return nil
 			}
 		case '"':
-			length := bytes.IndexByte(l.text[l.End:], '"')
-			if length < 0 {
-				return l.fail("a string does not end")
+			if err := l.takeString(); err != nil {
+				return err
 			}
-			l.End += length + 1
 		case '/':
 			length, err := l.comment(at)
 			if err != nil {

@@ -234,3 +234,25 @@ func TestEachInstruction(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestWords: names, registers and opcodes, but not those in strings and comments.
+func TestWords(t *testing.T) {
+	for text, want := range map[string]string{
+		"add.s32 %r1, f$2;":             "add %r1 f$2",
+		`.file 1 "a \" b" // c` + "\nd": "d",
+		"a /* b */ c \x01 d":            "a c d",
+		`a "b`:                          "a",
+		"a /* b":                        "a",
+	} {
+		var words []string
+		for r := range Words([]byte(text)) {
+			words = append(words, text[r.Start:r.End])
+		}
+		if got := strings.Join(words, " "); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	for range Words([]byte("a b")) {
+		break
+	}
+}

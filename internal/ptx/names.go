@@ -1,6 +1,9 @@
 package ptx
 
-import "bytes"
+import (
+	"bytes"
+	"iter"
+)
 
 // A Ref is a symbol of the module that an entity names.
 type Ref struct {
@@ -137,6 +140,25 @@ func (c *collector) instruction() error {
 		}
 	}
 	return c.names()
+}
+
+// Words yields the names, registers and opcodes of a text, without those in strings and
+// comments. It skips bytes that are no part of PTX. What follows the start of a string or
+// comment without an end has no words.
+func Words(text []byte) iter.Seq[Range] {
+	return func(yield func(Range) bool) {
+		for l := (lexer{text: text}); ; {
+			if err := l.next(); err != nil {
+				if l.text[l.Start] == '"' {
+					return
+				}
+				continue
+			}
+			if l.kind == endOfText || (l.kind == word && !yield(l.Range)) {
+				return
+			}
+		}
+	}
 }
 
 // Append adds the text of a range to to, without comments. Words for which rename
