@@ -21,7 +21,7 @@ func (p *Plan) decideThin(o *options.Options) error {
 	}
 	if o.EmitPTX {
 		return &message.Message{Severity: message.Fatal, ID: "thin-ptx", Text: "-emit-ptx writes one text, but ThinLTO makes one of each module",
-			Hint: "leave --warpld-lto=thin away; --warpld-keep keeps the texts"}
+			Hint: "drop --warpld-lto=thin; --warpld-keep keeps the texts"}
 	}
 	for _, piece := range p.Bitcode {
 		why := ""
