@@ -111,8 +111,8 @@ func (j *job) isIndex(input string) bool {
 	return slices.Contains(j.Args, indexOption+input)
 }
 
-// renamed puts the name of an action's file into an argument that is its path or ends
-// with "=" and its path.
+// renamed replaces the path of a file in an argument by its name in the action. The argument
+// is the path or ends with "=" and the path.
 func renamed(arg string, names map[string]string) string {
 	if name, ok := names[arg]; ok {
 		return name

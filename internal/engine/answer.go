@@ -18,12 +18,12 @@ type Outcome struct {
 	PTX         action.Content
 	Relocatable bool
 	Shards      []int64
-	// Log is what the engine said on the way, and Wrote what its library wrote past
-	// it to standard error; nil if nothing.
+	// Log is the engine's log, and Wrote what its library wrote to standard error. Each is nil
+	// if there was nothing.
 	Log, Wrote *message.Message
 }
 
-// answered says whether a worker left an answer, if only that a call failed.
+// answered reports whether a worker left an answer, which may be that a call failed.
 func answered(r *action.Result) bool {
 	return r.OK() || (r.ExitCode == CallFailed && r.Ending() == "" && len(r.Missing) == 0)
 }
@@ -117,7 +117,7 @@ func compileLog(kind plan.Engine, a *Answer) string {
 var jitLinkError = pattern.Lazy(
 	`(?:ERROR in nvvmCompileProgram: (\w+)|ERROR (\w+) \(\d+\) in nvvmCompileProgram[^\n]*)\n*`)
 
-// Ending says what the library did to its worker; empty: nothing.
+// Ending returns how the library ended its worker, or "" if the worker exited by itself.
 func Ending(r *action.Result) string {
 	if r.ExitCode == InvalidShards {
 		return "gave parts of PTX that don't fit together"
@@ -158,7 +158,7 @@ func nameList(modules []Module) string {
 
 var moduleName = pattern.Lazy(`module-\d{5,}\.ir`)
 
-// WithOrigins puts the user's names in the place of ours.
+// WithOrigins replaces names of modules in the working directory by the user's names.
 func WithOrigins(text string, modules []Module) string {
 	return moduleName().ReplaceAllStringFunc(text, func(name string) string {
 		place, err := strconv.Atoi(name[len("module-") : len(name)-len(".ir")])

@@ -45,7 +45,7 @@ const CallFailed = 3
 // their text: threads of the library got in each other's way.
 const InvalidShards = 4
 
-// A Module is one piece of intermediate code and the name that messages give it.
+// A Module is one piece of intermediate code and its name in messages.
 type Module struct {
 	Origin  string
 	Content action.Content
@@ -56,12 +56,12 @@ type Tools struct {
 	Self    string // warpld's own executable
 	Library string // the engine's
 	PTXAS   string
-	// PostLink asks for the linked bitcode too, which only libnvvm gives.
+	// PostLink asks for the linked bitcode too, which only libnvvm returns.
 	PostLink bool
 	// Env reaches the tools; it is empty but for tests.
 	Env   []string
 	Limit time.Duration
-	// MemoryLimit is for the engine's library; zero is none.
+	// MemoryLimit is for the engine's library. Zero is no limit.
 	MemoryLimit int64
 }
 
@@ -87,17 +87,17 @@ type Job struct {
 
 // An Answer is what a worker writes.
 type Answer struct {
-	// Call is the library call that failed; empty: none did.
+	// Call is the library call that failed, or empty.
 	Call string
 	Code int
-	// Module is the one that the failed call was about, by its place; -1: none.
+	// Module is the index of the module that the failed call was about, or -1.
 	Module int
 	// Error is the library's own name for Code.
 	Error string
 	// Log is what the library wrote, on success too.
 	Log string
-	// Relocatable says that the PTX has unresolved functions and must be linked
-	// further; the engine decides that, not the options.
+	// Relocatable means that the PTX has unresolved functions and must be linked further; the
+	// engine decides that, not the options.
 	Relocatable bool
 	// Shards are the lengths of the PTX texts that lie back to back in PTXFile.
 	Shards []int64
@@ -107,7 +107,7 @@ type Answer struct {
 	LLVM *LLVMAnswer `json:",omitempty"`
 }
 
-// Compile is the action that makes PTX of the modules.
+// Compile returns the action that compiles the modules to PTX.
 func Compile(kind plan.Engine, t Tools, modules []Module, options []string) (*action.Action, error) {
 	job := Job{Engine: kind, Options: options, PostLink: t.PostLink && kind == plan.NVVM}
 	outputs := []string{PTXFile, AnswerFile}
@@ -117,8 +117,9 @@ func Compile(kind plan.Engine, t Tools, modules []Module, options []string) (*ac
 	return job.action(t, modules, nil, outputs)
 }
 
-// CompileSeparately returns the action that makes PTX of each module by itself. One process
-// for many small modules saves most of the time: loading the library takes longer.
+// CompileSeparately returns the action that compiles each module to PTX by itself. One process
+// for many small modules saves most of the time, because loading the library takes longer than
+// compiling.
 func CompileSeparately(kind plan.Engine, t Tools, modules []Module, options []string) (*action.Action, error) {
 	var outputs []string
 	for i := range modules {
@@ -185,7 +186,7 @@ func assembleCost(ptx action.Content) action.Estimate {
 // ModuleName is what the engine knows a module by.
 func ModuleName(place int) string { return fmt.Sprintf("module-%05d.ir", place) }
 
-// Assemble is the action that makes a cubin of one PTX text.
+// Assemble returns the action that assembles one PTX text to a cubin.
 func Assemble(t Tools, ptx action.Content, arguments []string) *action.Action {
 	return &action.Action{
 		Label:   "assemble",

@@ -17,7 +17,7 @@ const libdeviceFile = "libdevice.bc"
 // An LLVMJob is what a worker on libLLVM is asked for beyond its modules.
 type LLVMJob struct {
 	plan.LLVM
-	Library string // libdevice's path; empty: it is not needed
+	Library string // libdevice's path, or empty if it is not needed
 	// Prepare asks for bitcode of the only module that is ready for ThinLTO, but for
 	// its summary, instead of PTX.
 	Prepare bool `json:",omitempty"`
@@ -25,7 +25,7 @@ type LLVMJob struct {
 	Merge bool `json:",omitempty"`
 }
 
-// An LLVMAnswer is what it says beyond the PTX.
+// An LLVMAnswer is what the worker reports beside the PTX.
 type LLVMAnswer struct {
 	// Version is LLVM's own: "22.1.8".
 	Version string
@@ -37,7 +37,7 @@ type LLVMAnswer struct {
 	Remarks  []string `json:",omitempty"`
 }
 
-// CompileBitcode is the action that makes PTX of bitcode. libdevice is the path of
+// CompileBitcode returns the action that compiles bitcode to PTX. libdevice is the path of
 // NVIDIA's library of mathematics, if the plan asks for it.
 func CompileBitcode(t Tools, modules []Module, settings plan.LLVM, libdevice string) (*action.Action, error) {
 	job := Job{Engine: plan.Bitcode, LLVM: &LLVMJob{LLVM: settings}}
@@ -54,7 +54,7 @@ func CompileBitcode(t Tools, modules []Module, settings plan.LLVM, libdevice str
 	return a, nil
 }
 
-// MergeBitcode is the action that makes one module of all.
+// MergeBitcode returns the action that links all modules into one.
 func MergeBitcode(t Tools, modules []Module, settings plan.LLVM) (*action.Action, error) {
 	job := Job{Engine: plan.Bitcode, LLVM: &LLVMJob{LLVM: settings, Merge: true}, PostLink: true}
 	a, err := job.action(t, modules, nil, []string{PTXFile, AnswerFile, LinkedFile})
@@ -95,12 +95,12 @@ func ParseBitcodeResult(modules []Module, r *action.Result) (*Outcome, *LLVMAnsw
 	return &Outcome{PTX: r.Outputs[PTXFile], Relocatable: a.Relocatable}, a.LLVM, nil
 }
 
-// unknownCPU matches what LLVM says, and goes on, where it takes code for an
-// architecture to be for the oldest one.
+// unknownCPU matches LLVM's warning about an architecture that it doesn't know, after which it
+// compiles for the oldest one.
 var unknownCPU = pattern.Lazy(`('\w+') is not a recognized processor`)
 
-// bitcodeFailed is the message for a call that failed. LLVM's own words say what is
-// wrong; which module is it about, only we know.
+// bitcodeFailed returns the message for a call that failed: LLVM's text and the module that
+// the call was about.
 func bitcodeFailed(modules []Module, a *Answer) error {
 	m := &message.Message{Severity: message.Fatal, ID: "llvm-failed", Text: WithOrigins(a.Error, modules)}
 	if a.Call == "load" {
@@ -115,7 +115,7 @@ func bitcodeFailed(modules []Module, a *Answer) error {
 	return m
 }
 
-// bitcodeDied is died, in which LLVM may have said more on its way out.
+// bitcodeDied returns the message of died with hints for LLVM.
 func bitcodeDied(modules []Module, r *action.Result) error {
 	err := died(plan.Bitcode, modules, r)
 	for _, m := range message.Of(err) {

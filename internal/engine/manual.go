@@ -9,9 +9,9 @@ import (
 	"github.com/warpld/warpld/internal/object"
 )
 
-// The stages of a link that a worker does by hand, for people who want to see
-// what one of them makes. --verbose-keep prints the commands; worker/manual.go
-// reads them and shows their form.
+// The stages of a link that a worker does by hand, for people who want to see the result of
+// one of them. --verbose-keep prints the commands; worker/manual.go parses them and has their
+// usage.
 const (
 	AddModule   = "-lto-add-module"
 	PostLink    = "-lto-post-link"
@@ -39,9 +39,9 @@ func HostRefLists(r *object.HostRefs) []HostRefList {
 	}
 }
 
-// Shards cuts PTX into its shards. They come in the order in which threads
-// finished; they are put in the order of their contents, so that the same program
-// gives the same cubin.
+// Shards splits PTX into its shards. libnvvm returns them in the order in which its threads
+// finished; they are sorted by their contents, so that the same program results in the same
+// cubin.
 func Shards(text []byte, sizes []int64) ([][]byte, error) {
 	if len(sizes) <= 1 {
 		return [][]byte{text}, nil
@@ -61,8 +61,8 @@ func Shards(text []byte, sizes []int64) ([][]byte, error) {
 	return shards, nil
 }
 
-// ShardFile is where one of several shards lies when the whole would be file: in
-// a folder of its own, because ptxas may record the names of its files.
+// ShardFile returns the path of one of several shards if the path of the whole were file. Each
+// is in a directory of its own, because ptxas may record the names of its files.
 func ShardFile(file string, place, count int) string {
 	if count <= 1 {
 		return file

@@ -2,9 +2,9 @@ package engine
 
 import "github.com/warpld/warpld/internal/ptx"
 
-// IsOpen tells a program that still needs linking from a closed one. libnvvm says
-// so by its return code, which other engines don't have; but only in an open
-// program do functions stay visible or undefined.
+// IsOpen reports whether a program still needs linking. libnvvm reports it by its return code,
+// which other engines don't have; but only in an open program do functions stay visible or
+// undefined.
 func IsOpen(text []byte) bool {
 	for d := range ptx.Declarations(text) {
 		if d.Kind != ".func" {
@@ -17,5 +17,5 @@ func IsOpen(text []byte) bool {
 	return false
 }
 
-// builtin functions are always there: they leave a program closed.
+// builtin functions are provided by the driver; a program that uses them can still be closed.
 var builtin = map[string]bool{"vprintf": true, "malloc": true, "free": true, "__assertfail": true}

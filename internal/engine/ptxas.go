@@ -34,8 +34,8 @@ func ParseAssemblyResult(r *action.Result) (cubin action.Content, said []*messag
 	return action.Content{}, nil, append(message.List(said), m)
 }
 
-// Resources is ptxas's option to tell what functions take; not as a warning, which may be
-// an error.
+// Resources is ptxas's option to report what functions use. The other option for it reports a
+// warning, which may be made an error.
 const Resources = "-v"
 
 var (
@@ -45,7 +45,7 @@ var (
 	spillLine = pattern.Lazy(`^Function properties for (\S+)\n.* (\d+) bytes spill stores, (\d+) bytes spill loads`)
 )
 
-// Spills makes remarks of what ptxas says with Resources, and gives what else it said.
+// Spills converts ptxas's output for Resources to remarks and returns its other messages.
 func Spills(said []*message.Message) (remarks []string, rest []*message.Message) {
 	for _, m := range said {
 		if m.Severity != message.Info || !resourceLine().MatchString(m.Text) {

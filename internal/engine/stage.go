@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A worker says on its standard output which call it is about to make and when,
-// because a library that crashes leaves nothing else behind:
+// A worker prints on its standard output which call it is about to make and when, because a
+// library that crashes leaves no other trace:
 //
 //	warpld-stage MICROSECONDS CALL [MODULE]
 
@@ -58,8 +58,8 @@ func Calls(stdout []byte) (calls []Call) {
 	return calls
 }
 
-// lastStage gives the call that a worker did not come back from, and the place
-// of the module it was about, or -1.
+// lastStage returns the call that did not return, and the index of the module it was about, or
+// -1.
 func lastStage(stdout []byte) (call string, module int) {
 	calls := Calls(stdout)
 	if len(calls) == 0 {

@@ -20,7 +20,7 @@ import (
 // ThinTools are those programs.
 type ThinTools struct{ Opt, LTO2, Clang Program }
 
-// Prepare is the action that gives a module what only the link knows.
+// Prepare returns the action that adds to a module what only the link knows.
 func Prepare(t Tools, m Module, settings plan.LLVM, libdevice string) (*action.Action, error) {
 	job := Job{Engine: plan.Bitcode, LLVM: &LLVMJob{LLVM: settings, Prepare: true}, PostLink: true}
 	var extra []action.File
@@ -76,8 +76,8 @@ func thinAction(label string, p Program, t Tools, args []string, inputs []action
 	return a
 }
 
-// Summarize is the action that adds the summary to a module, and the hash that tells its
-// local symbols from those of others.
+// Summarize returns the action that adds the summary to a module, and the hash that keeps its
+// local symbols apart from those of others.
 func Summarize(tt ThinTools, t Tools, m Module) *action.Action {
 	return thinAction("summarize", tt.Opt, t,
 		[]string{"-module-summary", "-module-hash", ModuleName(0), "-o", summarizedFile},

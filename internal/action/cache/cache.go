@@ -1,18 +1,18 @@
-// Package cache keeps the results of actions on this machine. It is a Runner
-// around a Runner: an action whose key is known is not run again.
+// Package cache stores the results of actions on this machine. It is a Runner around a Runner:
+// an action whose key is known is not run again.
 //
-// Below the cache's directory lie
+// The cache's directory holds
 //
-//	results/ab/abcd...   what an action gave, by the action's key (JSON)
+//	results/ab/abcd...   the result of an action, by the action's key (JSON)
 //	blobs/cd/cdef...     its outputs, by their digest
-//	locks/ef01...        locked by the one that runs the action of that key (lock.go)
+//	locks/ef01...        locked by the process that runs the action of that key (lock.go)
 //	slots/               for the links of this machine to share (package jobs)
 //	digests              digests of files that were not changed since (stat.go)
-//	last/                what the last link of each output was made of (why.go)
+//	last/                what the last link of each output depended on (why.go)
 //
-// Every file is written under another name and moved into place, so readers see
-// all of it or nothing, whoever is killed when. What is read is checked: a result
-// that is not what it says it is counts as not there.
+// Every file is written under another name and renamed, so that readers see all of it or
+// nothing, even if the writer is killed. What is read is verified: a result whose bytes don't
+// match its digest is a cache miss.
 package cache
 
 import (
@@ -46,9 +46,9 @@ type Cache struct {
 	trail   []Manifest
 }
 
-// Open opens or makes the cache in dir, which is kept below limit bytes. The note
-// function hears of the first failure, such as a full disk; the link goes on
-// without the cache then.
+// Open opens or creates the cache in dir, which is kept below limit bytes. The note function
+// is called with the first failure, such as a full disk; the link then continues without the
+// cache.
 func Open(dir string, limit int64, note func(error)) (*Cache, error) {
 	for _, sub := range []string{"results", "blobs", "last", "locks", "slots"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o777); err != nil {
@@ -61,7 +61,7 @@ func Open(dir string, limit int64, note func(error)) (*Cache, error) {
 // Slots is a directory for locks that all links share.
 func (c *Cache) Slots() string { return filepath.Join(c.dir, "slots") }
 
-// Dir is where the user's cache lies.
+// Dir returns the directory of the user's cache.
 func Dir(env func(string) string) (string, error) {
 	if dir := env("WARPLD_CACHE_DIR"); dir != "" {
 		return filepath.Abs(dir)
@@ -82,15 +82,15 @@ func (c *Cache) Close() {
 	}
 }
 
-// failed takes note of an error that the link survives.
+// failed records an error that doesn't end the link.
 func (c *Cache) failed(err error) {
 	if err != nil {
 		c.once.Do(func() { c.note(err) })
 	}
 }
 
-// Digest names the bytes of a file; what lies in one that did not change is not
-// read for it.
+// Digest returns the digest of a file's bytes. A file that did not change since the last time
+// is not read again.
 func (c *Cache) Digest(f action.File) (action.Digest, error) {
 	if f.Path == "" {
 		return f.Content.Digest()
@@ -105,9 +105,9 @@ type runner struct {
 	scratchDir func() string
 }
 
-// Runner gives a Runner that answers from the cache or asks next. Large outputs are
-// put into fresh files in directories that dir gives, so that pruning by others can't
-// take them away.
+// Runner returns a Runner that returns results from the cache and runs the others with next.
+// Large outputs are copied to new files in directories that dir returns, so that another
+// process that prunes the cache can't remove them.
 func (c *Cache) Runner(next action.Runner, dir func() string) action.Runner {
 	return &runner{c, next, dir}
 }
@@ -166,8 +166,8 @@ func (c *Cache) path(kind, hash string) string {
 	return filepath.Join(c.dir, kind, hash[:2], hash)
 }
 
-// get looks a result up and puts its outputs into dir. It also tells how long the run
-// took that made it.
+// get looks a result up and copies its outputs into dir. It also returns how long the run took
+// that made it.
 func (c *Cache) get(key action.Digest, a *action.Action, dir string) (*action.Result, time.Duration, error) {
 	start := time.Now()
 	path := c.path("results", key.Hash)

@@ -13,7 +13,7 @@ import (
 // temporaryPrefix begins the names of files that are not complete yet.
 const temporaryPrefix = "tmp-"
 
-// write puts a file of the cache into place.
+// write writes a file of the cache atomically.
 func (c *Cache) write(path string, text []byte) error {
 	f, err := c.temporary()
 	if err != nil {

@@ -18,10 +18,10 @@ const (
 	lockPatience = 10 * time.Minute
 )
 
-// lock waits until nobody else runs the action of a key, so that links which need the
-// same result at the same time do the work once. The kernel takes the lock back from
-// a process that is killed. An error means that ctx has ended; without locks, on a disk that has none,
-// the work may be done twice.
+// lock waits until no other process runs the action of a key, so that links which need the
+// same result at the same time do the work once. The kernel releases the lock of a process
+// that is killed. An error means that ctx has ended. On a file system without locks the work
+// may be done twice.
 func (c *Cache) lock(ctx context.Context, key action.Digest) (unlock func(), err error) {
 	path := filepath.Join(c.dir, "locks", key.Hash)
 	for start := time.Now(); ; {
@@ -29,7 +29,7 @@ func (c *Cache) lock(ctx context.Context, key action.Digest) (unlock func(), err
 		switch {
 		case err == nil:
 			return func() {
-				os.Remove(path) // while it is locked: who waits for it looks again
+				os.Remove(path) // while it is locked: a process that waits for it opens it again
 				f.Close()
 			}, nil
 		case !errors.Is(err, syscall.EWOULDBLOCK) || time.Since(start) > lockPatience:
@@ -43,7 +43,7 @@ func (c *Cache) lock(ctx context.Context, key action.Digest) (unlock func(), err
 	}
 }
 
-// tryLock locks a file, or says that it is locked.
+// tryLock locks a file, or returns an error if it is locked.
 func tryLock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/warpld/warpld/internal/action"
 )
 
-// A Size says how much a cache holds.
+// A Size is how much a cache holds.
 type Size struct {
 	Results, Blobs int
 	Bytes          int64
@@ -44,8 +44,8 @@ type entry struct {
 	used time.Time
 }
 
-// Prune removes what was used longest ago until the cache is not larger than
-// limit, and says what was removed.
+// Prune removes the least recently used entries until the cache is not larger than limit, and
+// returns how much was removed.
 func (c *Cache) Prune(limit int64) (removed Size, err error) {
 	entries, size, err := c.entries()
 	if err != nil {
@@ -74,7 +74,7 @@ func (s *Size) count(e entry) {
 	}
 }
 
-// Size says how much the cache holds.
+// Size returns how much the cache holds.
 func (c *Cache) Size() (Size, error) {
 	_, size, err := c.entries()
 	return size, err

@@ -35,7 +35,7 @@ type statEntry struct {
 }
 
 const (
-	settled     = 2 * time.Second // after this a file's times can tell changes apart
+	settled     = 2 * time.Second // after this a change of the file changes its times too
 	mostEntries = 4096
 )
 

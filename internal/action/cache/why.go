@@ -13,7 +13,7 @@ import (
 	"github.com/warpld/warpld/internal/action"
 )
 
-// A Manifest is what an action was made of, for people who ask why it was run.
+// A Manifest lists what an action depended on, to explain why it was run.
 type Manifest struct {
 	Label   string
 	Key     string
@@ -24,7 +24,7 @@ type Manifest struct {
 	Args    []string
 	Env     []string
 	Inputs  []Part
-	Changed string // what differs from the link before; empty: nothing, or there was none
+	Changed string // what differs from the previous link, or empty if nothing does or there was none
 }
 
 // A Part is an input by the name that people know it by.
@@ -33,7 +33,7 @@ type Part struct {
 	Digest string
 }
 
-// Follow makes the cache remember what the link of an output was made of.
+// Follow makes the cache record what the link of an output depended on.
 func (c *Cache) Follow(output string) { c.output = output }
 
 // remember adds an action to the trail.
@@ -53,7 +53,7 @@ func (c *Cache) remember(a *action.Action, key action.Digest, digests map[string
 	c.trail = append(c.trail, m)
 }
 
-// saveTrail compares the trail with the last one and takes its place.
+// saveTrail compares the trail with the previous one and overwrites that.
 func (c *Cache) saveTrail() error {
 	if c.output == "" || len(c.trail) == 0 {
 		return nil
@@ -89,8 +89,8 @@ func readTrail(path string) (list []Manifest, err error) {
 	return list, err
 }
 
-// Why tells for each action of the last link of an output whether it was run, and
-// if so, what had changed.
+// Why returns the actions of the last link of an output: whether each was run, and if so, what
+// had changed.
 func (c *Cache) Why(output string) ([]Manifest, error) {
 	path, err := c.trailPath(output)
 	if err != nil {

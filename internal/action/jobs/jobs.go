@@ -25,11 +25,11 @@ const (
 	patience = time.Minute
 )
 
-// Limits say what a Runner may use.
+// Limits are what a Runner may use.
 type Limits struct {
 	// MakeFlags is make's variable of that name, which names its jobserver.
 	MakeFlags string
-	// Slots is a directory for the machine's slots; empty: nothing is shared.
+	// Slots is a directory for the machine's slots. If it is empty, nothing is shared.
 	Slots string
 	// Machine is the number of slots.
 	Machine int
@@ -40,14 +40,14 @@ type Runner struct {
 	next   action.Runner
 	memory *memory
 	tokens tokens
-	// turn is held by the one that looks for a token, so that those who came first
-	// have theirs first.
+	// turn is held by the action that waits for a token, so that tokens are handed out in order
+	// of arrival.
 	turn    chan struct{}
 	running atomic.Int64
 }
 
-// tokens are permissions to run something. try gives one if there is one, and the
-// way to give it back.
+// tokens are permissions to run something. try returns one if one is free, with the function
+// that returns it.
 type tokens interface {
 	try() (giveBack func(), ok bool)
 	close()
@@ -64,7 +64,7 @@ func New(next action.Runner, l Limits) *Runner {
 	return r
 }
 
-// Close gives up the way to the tokens.
+// Close closes the jobserver and the slots.
 func (r *Runner) Close() {
 	if r.tokens != nil {
 		r.tokens.close()

@@ -11,10 +11,10 @@ import (
 	"github.com/warpld/warpld/internal/action"
 )
 
-// memory lets actions start as long as all together are expected to fit. One by
-// itself always may: where it does not fit, nothing else would help.
+// memory lets actions start as long as all of them together are expected to fit. A single
+// action may always start: if it does not fit, waiting would not help.
 type memory struct {
-	// available says how much there is.
+	// available returns how many bytes are free.
 	available func() int64
 
 	mu      sync.Mutex

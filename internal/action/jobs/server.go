@@ -8,18 +8,17 @@ import (
 	"syscall"
 )
 
-// A server is GNU make's jobserver: a pipe with one byte for each job that may still
-// be started. Who takes one out puts the same byte back when the job is done. One
-// job every child of make may have without.
+// A server is GNU make's jobserver: a pipe with one byte for each job that may still be
+// started. A process reads a byte before it starts a job and writes the same byte back when
+// the job is done. Each child of make may run one job without a byte.
 type server struct {
 	read, write int // descriptors: os.File would make them wait
 	implicit    chan struct{}
 	signals     chan os.Signal
 }
 
-// openServer gives the jobserver that make's flags name, nil if there is none or it
-// was not meant for us: make closes the pipe to commands that it doesn't take for a
-// make.
+// openServer returns the jobserver that make's flags name, or nil if there is none or it is
+// not for this process: make closes the pipe for commands that it doesn't recognize as a make.
 func openServer(makeFlags string) *server {
 	readPath, writePath, ok := serverPaths(makeFlags)
 	if !ok {
@@ -68,8 +67,9 @@ func serverPaths(makeFlags string) (read, write string, ok bool) {
 	return read, write, ok
 }
 
-// samePipe says whether both are ends of one pipe. Numbers alone prove nothing: make
-// may have closed its pipe, and somebody else have opened something.
+// samePipe reports whether both descriptors are ends of one pipe. The numbers alone prove
+// nothing: make may have closed its pipe, and they may have been used again for something
+// else.
 func samePipe(read, write int) bool {
 	var r, w syscall.Stat_t
 	if syscall.Fstat(read, &r) != nil || syscall.Fstat(write, &w) != nil {

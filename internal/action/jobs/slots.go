@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// slots are files of which each running action has one locked. The kernel takes the
-// lock back whatever becomes of the process.
+// slots are files, one of which each running action locks. The kernel releases the lock
+// however the process ends.
 type slots struct {
 	dir   string
 	count int

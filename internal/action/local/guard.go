@@ -13,8 +13,8 @@ import (
 	"github.com/warpld/warpld/internal/action"
 )
 
-// runGuarded runs a tool within the limits of the action. It tells whether it
-// ended it because it stalled; cancel is how that is done.
+// runGuarded runs a tool within the limits of the action. It reports whether it ended the tool
+// because it stalled, which it does by calling cancel.
 func runGuarded(cmd *exec.Cmd, a *action.Action, cancel func()) (stalled bool, err error) {
 	if err := cmd.Start(); err != nil {
 		return false, err
@@ -52,8 +52,8 @@ func limit(pid, resource int, most int64) {
 	}
 }
 
-// wantedMemory says whether a tool failed for want of memory: some say so, others
-// crash when they get none.
+// wantedMemory reports whether a tool failed for lack of memory: some tools print it, others
+// crash.
 func wantedMemory(r *action.Result, limit int64) bool {
 	if limit <= 0 {
 		return false
@@ -99,8 +99,8 @@ func stalls(pid int, limit time.Duration, ended <-chan struct{}) bool {
 // tick is the unit of times in /proc.
 const tick = time.Second / 100
 
-// processor is how long all threads of a process have computed, and whether
-// somebody has stopped it or a disk lets it wait.
+// processor returns the CPU time of all threads of a process, and reports whether it is
+// stopped or waits for a disk.
 func processor(pid int) (used time.Duration, held bool, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

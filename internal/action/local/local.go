@@ -21,8 +21,8 @@ import (
 	"github.com/warpld/warpld/internal/message"
 )
 
-// A Runner gives each action a private working directory that holds its inputs
-// and nothing else, an environment of its own and a process group of its own.
+// A Runner runs each action in a private working directory that holds its inputs and nothing
+// else, with an environment and a process group of its own.
 type Runner struct {
 	root     string
 	make     func() error // makes the root; links that need no process need none
@@ -99,8 +99,8 @@ func (r *Runner) Run(ctx context.Context, a *action.Action) (*action.Result, err
 	return result, nil
 }
 
-// fill puts the inputs into the working directory. What lies in a file already
-// is linked to, not copied.
+// fill creates the inputs in the working directory. An input that is a file already is linked,
+// not copied.
 func fill(work string, inputs []action.File) error {
 	if err := os.Mkdir(work, 0o700); err != nil {
 		return err

@@ -14,8 +14,8 @@ type cacheRunner struct {
 	next   action.Runner
 }
 
-// Cache gives a Runner that finds results in the server's cache or asks next, whose
-// results are stored there if that is wanted.
+// Cache returns a Runner that returns results from the server's cache and runs the others with
+// next, whose results are uploaded if the Config asks for it.
 func (c *Client) Cache(next action.Runner) action.Runner { return &cacheRunner{c, next} }
 
 // Run implements action.Runner.
@@ -43,7 +43,7 @@ func (c *Client) share(encoding *action.Encoding, result *action.Result, err err
 	c.behind.Go(func() {
 		if err := c.store(c.closing, encoding, result); err != nil {
 			c.upload.Store(false)
-			c.tell(withoutStoring, err)
+			c.reportOnce(withoutStoring, err)
 		}
 	})
 }
@@ -51,7 +51,7 @@ func (c *Client) share(encoding *action.Encoding, result *action.Result, err err
 // remoteCache is where a result is from that nobody had to run an action for.
 const remoteCache = "the remote cache"
 
-// find looks a result up; nil: there is none, or none that is any good.
+// find looks a result up and returns nil if there is none that is valid.
 func (c *Client) find(ctx context.Context, a *action.Action, key action.Digest) *action.Result {
 	start := time.Now()
 	result, err := c.lookUp(ctx, a, key)

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Blobs travel compressed if the server says that it can do that.
+// Blobs are sent compressed if the server supports it.
 
 const (
 	methodCapabilities = "build.bazel.remote.execution.v2.Capabilities/GetCapabilities"
@@ -25,8 +25,8 @@ type compression struct {
 	zstd bool
 }
 
-// compresses says whether a blob of a size is to travel compressed. A server that gives
-// no answer gets none.
+// compresses reports whether a blob of this size is sent compressed. A server that doesn't
+// answer gets none.
 func (c *Client) compresses(ctx context.Context, size int64) bool {
 	if size < compressFrom {
 		return false
@@ -59,7 +59,7 @@ func knowsZstd(b []byte) (knows bool) {
 	return knows
 }
 
-// packed says whether a number is one of a packed list.
+// packed reports whether a number is in a packed list.
 func packed(list []byte, wanted uint64) bool {
 	for len(list) > 0 {
 		number, n := protowire.ConsumeVarint(list)
@@ -74,7 +74,7 @@ func packed(list []byte, wanted uint64) bool {
 	return false
 }
 
-// compressed gives data in its compressed form. It must be closed.
+// compressed returns a reader of the compressed form of data. It must be closed.
 func compressed(data io.Reader) io.ReadCloser {
 	r, w := io.Pipe()
 	go func() {
@@ -120,7 +120,7 @@ func (r *blobReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// decompressed gives what a reader holds in compressed form.
+// decompressed returns a reader of what r holds in compressed form.
 func decompressed(r io.Reader) (*zstd.Decoder, error) {
 	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 		zstd.WithDecoderMaxMemory(decoderMemory))

@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	// A call gives up before a connection does; one that is late serves the next.
+	// A call times out before a connection does; a connection that comes late serves the next
+	// call.
 	dialTime   = 10 * time.Second
 	helperTime = 10 * time.Second
-	// A connection without a sign of life for this long is asked for one, and given up
-	// if it gives none.
+	// A connection that was quiet for this long is sent a ping, and closed if none comes back.
 	quietTime = 15 * time.Second
 	pingTime  = 5 * time.Second
 )
@@ -91,8 +91,8 @@ func tlsConfig(config Config) (*tls.Config, error) {
 	return t, nil
 }
 
-// authenticate adds the headers that say who we are. They go only where nobody
-// else reads them.
+// authenticate adds the headers with the credentials. They are sent only over connections that
+// others can't read.
 func (c *connection) authenticate(ctx context.Context, a address, config Config) error {
 	if config.Token == "" && config.Helper == "" {
 		return nil
@@ -123,7 +123,8 @@ func (c *connection) secret(name, value string) {
 	c.secrets = append(c.secrets, value)
 }
 
-// ErrNoCredentials is a credential helper that gave none, which may be for now only.
+// ErrNoCredentials is the error of a credential helper that returned none, which may be
+// temporary.
 var ErrNoCredentials = errors.New("no credentials")
 
 // askHelper runs a credential helper: it is started with the argument "get", reads

@@ -15,18 +15,18 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Machines says what is known of those that run actions for the server.
+// Machines describes the machines that run actions for the server.
 type Machines struct {
 	// Platform are the properties that they must have, as NAME=value.
 	Platform []string
-	// Tools are paths of programs that they have, by name. A property tool-NAME must
-	// say which version by its SHA-256. All other tools are sent to them.
+	// Tools are paths of programs that these machines have, by name. A property tool-NAME must
+	// give the version by its SHA-256. All other tools are sent.
 	Tools map[string]string
 	// LocalSlots is how many actions this machine runs at once.
 	LocalSlots int
 }
 
-// executor lets the server's machines run actions, and this one too.
+// An executor runs actions on the server's machines and on this one.
 type executor struct {
 	client   *Client
 	machines Machines
@@ -37,8 +37,8 @@ type executor struct {
 	meter    meter
 }
 
-// Execute gives a Runner that lets the server's machines run what is worth it and
-// asks next for the rest, at the same time.
+// Execute returns a Runner that runs actions on the server's machines where that is faster,
+// and the others with next, at the same time.
 func (c *Client) Execute(next action.Runner, m Machines) action.Runner {
 	return &executor{client: c, machines: m, next: next, slots: make(chan struct{}, m.LocalSlots), window: newWindow()}
 }
@@ -82,7 +82,7 @@ func (e *executor) anywhere(ctx context.Context, a *action.Action, encoding *act
 	return e.race(ctx, a, encoding)
 }
 
-// place says what a machine must have to run the action.
+// place returns what a machine must have to run the action.
 func (e *executor) place(a *action.Action) (action.Place, error) {
 	at := action.Place{Platform: e.machines.Platform, Tool: e.machines.Tools[a.Tool.Name]}
 	if at.Tool == "" {
@@ -104,9 +104,9 @@ func (e *executor) runLocally(ctx context.Context, a *action.Action) (*action.Re
 	return e.next.Run(ctx, a)
 }
 
-// choose waits until the server takes another action (true) or this machine has
-// room for it (false), in which case a slot of it is held. An action that gains
-// nothing there goes there only if this machine is busy for longer than it loses.
+// choose waits until the server accepts another action (true) or this machine has a free slot
+// (false), which is then held. An action that would not be faster on the server goes there
+// only if this machine stays busy for longer than the difference.
 func (e *executor) choose(ctx context.Context, gain time.Duration) (remote bool, err error) {
 	if gain < 0 {
 		select {
@@ -132,9 +132,9 @@ func (e *executor) choose(ctx context.Context, gain time.Duration) (remote bool,
 	}
 }
 
-// race runs an action on a machine of the server's and, if that fails or takes too
-// long, here. The first good result wins, and the other run is ended. A tool that
-// fails there is asked again here: it may be the machine that is to blame.
+// race runs an action on a machine of the server and, if that fails or takes too long, on this
+// one. The first good result wins, and the other run is cancelled. A tool that fails on the
+// server is run again here, because the machine may be the cause.
 func (e *executor) race(ctx context.Context, a *action.Action, encoding *action.Encoding) (*action.Result, error) {
 	type outcome struct {
 		result *action.Result
@@ -164,7 +164,7 @@ func (e *executor) race(ctx context.Context, a *action.Action, encoding *action.
 			}
 			if o.err != nil {
 				e.off.Store(true)
-				e.client.tell(withoutExecution, o.err)
+				e.client.reportOnce(withoutExecution, o.err)
 			}
 			there = nil
 			if !begun {
@@ -231,8 +231,8 @@ func (e *executor) execute(ctx context.Context, a *action.Action, encoding *acti
 	}
 }
 
-// provide gives the server what it lacks of an action. It is asked only for what is
-// large: asking for a small blob takes as long as sending it.
+// provide uploads what the server lacks of an action. The server is asked only about large
+// blobs: asking about a small one takes as long as sending it.
 func (e *executor) provide(ctx context.Context, encoding *action.Encoding) error {
 	small, large := blobSet{}, []action.Blob(nil)
 	for _, b := range slices.Concat(encoding.Messages, encoding.Files) {
@@ -267,17 +267,16 @@ const (
 // An execution is one that the server was asked for.
 type execution struct {
 	ticket *ticket
-	name   string // the server's for it; empty: none yet
+	name   string // the server's name for it, empty until it is known
 	named  chan struct{}
 }
 
-// nameTime is how long the end of a link waits for the name of an execution that has
-// just begun: without it the server can't be told to end it.
+// nameTime is how long the end of a link waits for the name of an execution that has just
+// begun: without the name it can't be cancelled.
 const nameTime = time.Second
 
-// follow begins an execution and stays with it until it is done, also when the
-// connection is lost on the way. If nobody wants the result any more, it tells
-// the server.
+// follow starts an execution and waits until it is done, also if the connection is lost in
+// between. If ctx ends, it cancels the execution.
 // ExecuteRequest: instance_name = 1, action_digest = 6; WaitExecutionRequest:
 // name = 1.
 func (e *executor) follow(ctx context.Context, key action.Digest, t *ticket) (*operation, error) {

@@ -7,9 +7,9 @@ import (
 	"github.com/warpld/warpld/internal/action"
 )
 
-// A window bounds how many of our actions wait for a machine of the server's. It
-// opens while the server takes them quickly and closes while they wait, so the
-// number in flight follows the server and not this machine.
+// A window bounds how many of our actions wait for a machine of the server. It grows while the
+// server starts them quickly and shrinks while they wait, so that the number in flight follows
+// the server and not this machine.
 type window struct {
 	mu      sync.Mutex
 	size    int
@@ -26,8 +26,8 @@ const (
 
 func newWindow() window { return window{size: firstWindow, changed: make(chan struct{})} }
 
-// enter takes a place in the queue; if there is none, the channel tells when to try
-// again.
+// enter takes a place in the queue. If there is none, the channel is closed when it is worth
+// trying again.
 func (w *window) enter() (bool, <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -38,7 +38,7 @@ func (w *window) enter() (bool, <-chan struct{}) {
 	return false, w.changed
 }
 
-// leave gives a place back after a wait.
+// leave frees a place after a wait.
 func (w *window) leave(waited time.Duration, taken bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -64,7 +64,7 @@ func (w *window) ticket() *ticket { return &ticket{window: w, since: time.Now()}
 // taken is called when a machine has the action.
 func (t *ticket) taken() { t.once.Do(func() { t.window.leave(time.Since(t.since), true) }) }
 
-// leave is called when it is over.
+// leave is called when the execution is over.
 func (t *ticket) leave() { t.once.Do(func() { t.window.leave(time.Since(t.since), false) }) }
 
 // A meter measures what the server costs beside the work itself and the wait for a
@@ -82,7 +82,7 @@ const (
 	firstTrips    = 4
 	firstOverhead = 10 * time.Millisecond
 	firstRate     = 20 << 20
-	measurable    = 1 << 20 // smaller uploads say nothing about the rate
+	measurable    = 1 << 20 // smaller uploads are too short to measure the rate
 )
 
 // smooth moves an average towards a new value.

@@ -97,7 +97,7 @@ func parseActionResult(b []byte) (*actionResult, error) {
 	return r, err
 }
 
-// optionalDigest takes an empty Digest for none, as some servers send it.
+// optionalDigest returns nil for an empty Digest, which some servers send for none.
 func optionalDigest(b []byte) (*action.Digest, error) {
 	if len(b) == 0 {
 		return nil, nil
@@ -140,7 +140,7 @@ func (r *actionResult) parseMetadata(b []byte) error {
 		}
 		return err
 	})
-	for _, end := range []int{3, 6, 8} { // each span ends where the next number says
+	for _, end := range []int{3, 6, 8} { // each span ends at the next index
 		if begin := times[end-1]; !begin.IsZero() && times[end].After(begin) {
 			r.spent += times[end].Sub(begin)
 		}
@@ -198,8 +198,8 @@ func parseStatus(b []byte) (*statusError, error) {
 	return s, err
 }
 
-// parseAny gives the contents of an Any (type_url = 1, value = 2) if its type is the
-// one asked for; nil if not.
+// parseAny returns the contents of an Any (type_url = 1, value = 2) if its type is the one
+// asked for, else nil.
 func parseAny(b []byte, name string) (value []byte, err error) {
 	var kind string
 	err = eachField(b, func(f field) error {
@@ -220,9 +220,8 @@ func parseAny(b []byte, name string) (value []byte, err error) {
 	return value, err
 }
 
-// missing lists the blobs that a failed precondition says are missing.
-// PreconditionFailure: violations = 1 (type = 1, subject = 2); the subject is
-// "blobs/HASH/SIZE".
+// missing returns the blobs that a failed precondition lists as missing. PreconditionFailure:
+// violations = 1 (type = 1, subject = 2); the subject is "blobs/HASH/SIZE".
 func (s *statusError) missing() []action.Digest {
 	var list []action.Digest
 	for _, detail := range s.details {
@@ -268,7 +267,7 @@ type operation struct {
 	name   string
 	queued bool // it waits for a worker
 	done   bool
-	// Of one that is done: what it gave, and how it ended if not well.
+	// The result of an operation that is done, and its error if it failed.
 	result *actionResult
 	cached bool
 	failed *statusError

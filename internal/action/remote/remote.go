@@ -1,10 +1,9 @@
-// Package remote is a client of the Remote Execution API, version 2: it shares
-// results of actions with others through a server, and lets the server's machines
-// run actions. It is a Runner around a Runner: whatever the server can't do or does
-// wrong, the one behind does.
+// Package remote is a client of the Remote Execution API, version 2: it shares results of
+// actions through a server, and lets the server's machines run actions. It is a Runner around
+// a Runner: it falls back to the one behind it for whatever the server can't do or does wrong.
 //
-// A server costs a link a bounded time. The first failure is told once, and the
-// rest of the link goes on without it.
+// A server costs a link a bounded time. The first failure is reported once, and the rest of
+// the link continues without the server.
 package remote
 
 import (
@@ -21,19 +20,18 @@ import (
 	"github.com/warpld/warpld/internal/action"
 )
 
-// A Config says where the server is and who we are to it. The credentials are
-// names of files and of a program, never secrets themselves.
+// A Config is the address of a server and the credentials for it. The credentials are names of
+// files and of a program, never secrets themselves.
 type Config struct {
 	// Server is grpc://HOST[:PORT][/INSTANCE], or grpcs:// for one behind TLS.
 	Server string
 	// Authorities is a file of certificates to trust in place of the system's.
 	Authorities string
-	// Certificate and Key are files that say who we are.
+	// Certificate and Key are the files of the client certificate.
 	Certificate, Key string
 	// Token is a file that holds a bearer token.
 	Token string
-	// Helper is a program that gives headers for the server: a credential helper as
-	// Bazel's.
+	// Helper is a program that prints headers for the server: a credential helper as Bazel has.
 	Helper string
 	// Upload stores results there that were made here.
 	Upload bool
@@ -41,7 +39,7 @@ type Config struct {
 	Digest action.Digester
 	// Dir names fresh directories for results.
 	Dir func() string
-	// Note hears of the first failure, and what the link goes without because of it.
+	// Note is called with the first failure and what the link continues without.
 	Note func(without string, err error)
 }
 
@@ -68,7 +66,7 @@ type Client struct {
 }
 
 const (
-	// A cache that takes longer for an answer is of no use.
+	// A cache that takes longer to answer is of no use.
 	defaultPatience = 2 * time.Second
 	// How long the end of a link waits for uploads.
 	uploadPatience = 10 * time.Second
@@ -99,7 +97,7 @@ func (c *Client) Close() {
 	select {
 	case <-done:
 	case <-time.After(uploadPatience):
-		c.tell(withoutStoring, errors.New("there was not enough time"))
+		c.reportOnce(withoutStoring, errors.New("there was not enough time"))
 	}
 	c.end()
 	<-done
@@ -115,11 +113,11 @@ const (
 // giveUp ends the use of the server for this link.
 func (c *Client) giveUp(err error) {
 	c.down.Store(true)
-	c.tell(withoutServer, err)
+	c.reportOnce(withoutServer, err)
 }
 
-// tell passes the first failure on; those that follow say nothing new.
-func (c *Client) tell(without string, err error) { c.once.Do(func() { c.note(without, err) }) }
+// reportOnce reports the first failure; later ones add nothing.
+func (c *Client) reportOnce(without string, err error) { c.once.Do(func() { c.note(without, err) }) }
 
 // An address is a server's.
 type address struct {
@@ -128,8 +126,8 @@ type address struct {
 	instance string
 }
 
-// parseAddress reads what the user wrote. Credentials in it would be seen by all who
-// see the command line, so they are refused.
+// parseAddress parses the address of a server. Credentials in it are rejected, because
+// everybody who sees the command line would see them.
 func parseAddress(text string) (a address, err error) {
 	u, err := url.Parse(text)
 	switch {
@@ -151,7 +149,7 @@ func parseAddress(text string) (a address, err error) {
 	return a, nil
 }
 
-// private says whether others can read what goes to the server.
+// private reports whether nobody else can read what is sent to the server.
 func (a address) private() bool {
 	host, _, _ := net.SplitHostPort(a.host)
 	ip := net.ParseIP(host)

@@ -17,10 +17,10 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// gRPC is HTTP/2, which net/http speaks: a request and a response are each a
-// sequence of messages with a header of five bytes, and the status is in the
-// trailer. The generated packages and their runtime would cost every start of
-// warpld 2 ms and make it 12 MB larger; the tests hold this against them.
+// gRPC is HTTP/2, which net/http implements: a request and a response are each a sequence of
+// messages with a header of five bytes, and the status is in the trailer. The generated
+// packages and their runtime would cost every start of warpld 2 ms and 12 MB of size; the
+// tests compare this client with them.
 
 // A code is a status of gRPC.
 type code int
@@ -75,8 +75,7 @@ func codeOf(err error) code {
 	return codeUnknown
 }
 
-// maxMessage bounds one message of an answer. Servers send at most 4 MiB unless
-// told otherwise.
+// maxMessage bounds one message of an answer. Servers send at most 4 MiB by default.
 const maxMessage = 16 << 20
 
 // A connection is where calls go. Transports open connections when they are
@@ -89,7 +88,7 @@ type connection struct {
 	secrets []string
 }
 
-// open sends a request and gives the answer, of which nothing may have come yet.
+// open sends a request and returns the answer, which may still be on its way.
 func (c *connection) open(ctx context.Context, method string, body io.Reader) (*answer, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/"+method, io.NopCloser(body))
 	if err != nil {
@@ -97,7 +96,7 @@ func (c *connection) open(ctx context.Context, method string, body io.Reader) (*
 	}
 	request.Header = c.header.Clone()
 	if deadline, ok := ctx.Deadline(); ok {
-		// A little longer than we wait, so that it is clear who ended the call.
+		// A little longer than we wait, so that it is clear which side ended the call.
 		left := max(time.Until(deadline), 0).Milliseconds() + 1000
 		request.Header.Set("Grpc-Timeout", strconv.FormatInt(min(left, 99999999), 10)+"m")
 	}
@@ -113,7 +112,7 @@ func (c *connection) open(ctx context.Context, method string, body io.Reader) (*
 	return a, nil
 }
 
-// call sends one message and gives the one that comes back.
+// call sends one message and returns the one that comes back.
 func (c *connection) call(ctx context.Context, method string, message []byte) ([]byte, error) {
 	a, err := c.open(ctx, method, bytes.NewReader(frame(message)))
 	if err != nil {
@@ -123,14 +122,14 @@ func (c *connection) call(ctx context.Context, method string, message []byte) ([
 	return a.only()
 }
 
-// frame puts the header before a message: not compressed, and its length.
+// frame adds the header to a message: not compressed, and its length.
 func frame(message []byte) []byte {
 	b := binary.BigEndian.AppendUint32(make([]byte, 1, 5+len(message)), uint32(len(message)))
 	return append(b, message...)
 }
 
-// transportError is the status of a call that failed beneath gRPC. The text of
-// the cause stays, because it tells a refused connection from a bad certificate.
+// transportError is the status of a call that failed below gRPC. The text of the cause is
+// kept, because it distinguishes a refused connection from a bad certificate.
 func (c *connection) transportError(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
@@ -141,8 +140,8 @@ func (c *connection) transportError(ctx context.Context, err error) error {
 	return &statusError{code: codeUnavailable, text: c.clean(err.Error())}
 }
 
-// clean makes a text of a server fit for a message: one line of what can be
-// printed, not too long, and without our secrets.
+// clean returns a text of a server in a form that is safe to print: one line of printable
+// characters, of limited length and without our secrets.
 func (c *connection) clean(text string) string {
 	for _, s := range c.secrets {
 		text = strings.ReplaceAll(text, s, "(secret)")
@@ -173,8 +172,8 @@ type answer struct {
 
 func (a *answer) close() { a.response.Body.Close() }
 
-// checkHead looks at what comes before the first message. A server that has only
-// an error to send puts it there.
+// checkHead checks the response's header. A server that has only an error to send puts it
+// there.
 func (a *answer) checkHead() error {
 	kind := a.response.Header.Get("Content-Type")
 	switch status := a.response.StatusCode; {
@@ -193,7 +192,7 @@ func (a *answer) checkHead() error {
 	return nil
 }
 
-// next gives the next message, and io.EOF after the last one.
+// next returns the next message, and io.EOF after the last one.
 func (a *answer) next() ([]byte, error) {
 	var head [5]byte
 	if _, err := io.ReadFull(a.response.Body, head[:]); err == io.EOF {
@@ -216,7 +215,7 @@ func (a *answer) next() ([]byte, error) {
 	return message.Bytes(), nil
 }
 
-// only gives the message of an answer that has one.
+// only returns the message of an answer that has exactly one.
 func (a *answer) only() ([]byte, error) {
 	message, err := a.next()
 	if err == io.EOF {
@@ -233,7 +232,7 @@ func (a *answer) only() ([]byte, error) {
 	return message, nil
 }
 
-// status reads the end of a call; nil: it went well.
+// status returns the error in the trailer of a call, or nil if it succeeded.
 func (a *answer) status(h http.Header) error {
 	number, err := strconv.Atoi(h.Get("Grpc-Status"))
 	if err != nil {
@@ -256,7 +255,7 @@ func (a *answer) status(h http.Header) error {
 	return s
 }
 
-// A writer appends fields of a protobuf message; zero values are left out.
+// A writer appends fields of a protobuf message; zero values are omitted.
 type writer []byte
 
 func (w *writer) number(field protowire.Number, v int64) {

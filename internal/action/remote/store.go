@@ -25,8 +25,8 @@ const (
 )
 
 const (
-	// Blobs up to batchBlob travel together, up to batchTotal at once: half of what
-	// servers accept as one message unless they say otherwise.
+	// Blobs up to batchBlob are sent together, up to batchTotal at once: half of what servers
+	// accept as one message by default.
 	batchBlob  = 1 << 20
 	batchTotal = 2 << 20
 	chunkSize  = 256 << 10 // of larger blobs
@@ -59,7 +59,7 @@ func (s blobSet) size() (n int64) {
 	return n
 }
 
-// present are blobs that the server said it has.
+// present is the set of blobs that the server reported to have.
 type present struct {
 	mu    sync.Mutex
 	known map[action.Digest]bool
@@ -80,7 +80,7 @@ func (p *present) has(d action.Digest) bool {
 	return p.known[d]
 }
 
-// findMissing tells which of the blobs the server lacks.
+// findMissing returns the blobs that the server lacks.
 func (c *Client) findMissing(ctx context.Context, blobs []action.Blob) (blobSet, error) {
 	asked := blobSet{}
 	var digests []action.Digest
@@ -231,7 +231,7 @@ func (c *Client) prefix() string {
 	return c.instance + "/"
 }
 
-// uuid is a random one, which tells uploads apart.
+// uuid returns a random UUID, which keeps uploads apart.
 func uuid() string {
 	var b [16]byte
 	rand.Read(b[:])
@@ -292,8 +292,8 @@ func (c *Client) download(ctx context.Context, output outputFile, path string) e
 	return err
 }
 
-// fetch writes a blob to w. ReadRequest: resource_name = 1. No more is written than the
-// digest says.
+// fetch writes a blob to w, and no more bytes than its digest has. ReadRequest: resource_name
+// = 1.
 func (c *Client) fetch(ctx context.Context, digest action.Digest, w io.Writer) error {
 	hash := sha256.New()
 	if digest.Size > 0 {

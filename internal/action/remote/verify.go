@@ -13,14 +13,14 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// A server may be broken, or not ours. What it gives is taken only if it is what
-// the action declares, to the byte of every digest; it is fetched into a
-// directory that nobody else knows and moved to its place when all is there.
+// A server may be broken or hostile. A result is accepted only if it has exactly the outputs
+// that the action declares, with the bytes of their digests; it is downloaded to a private
+// directory and moved into place when it is complete.
 
 // errRefused is a result that breaks the rules.
 var errRefused = errors.New("the server's answer is refused")
 
-// No step of a link gives more than this.
+// No step of a link returns more than this.
 const (
 	maxOutput  = 4 << 30
 	maxPrinted = 256 << 20

@@ -24,7 +24,7 @@ func Load(path string, functions map[string]any) error {
 	return nil
 }
 
-// Strings gives an array of C strings.
+// Strings returns an array of C strings.
 func Strings(texts []string) **byte {
 	pointers := make([]*byte, len(texts)+1)
 	for i, t := range texts {

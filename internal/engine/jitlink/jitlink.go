@@ -35,7 +35,7 @@ type library struct {
 	destroy      func(handle *uintptr) int32
 }
 
-// Compile makes PTX of the job's modules.
+// Compile compiles the job's modules to PTX.
 func Compile(job *engine.Job) (*engine.Answer, []byte, error) {
 	answer := &engine.Answer{Module: -1}
 	engine.Stage("load")
@@ -57,7 +57,7 @@ func Compile(job *engine.Job) (*engine.Answer, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	// What libnvvm says, remarks too, is in the error log, also if all went well.
+	// The error log holds libnvvm's messages, with remarks, also after a success.
 	answer.Log = lib.readLog(handle, lib.errorLogSize, lib.errorLog)
 	if answer.Call == "" {
 		answer.Log = ownProgress().ReplaceAllString(lib.readLog(handle, lib.infoLogSize, lib.infoLog), "") + answer.Log
@@ -67,8 +67,8 @@ func Compile(job *engine.Job) (*engine.Answer, []byte, error) {
 	return answer, ptx, nil
 }
 
-// ownProgress matches what nvJitLink since 13.4 says of itself in every log, among
-// libnvvm's messages, which are the ones that count.
+// ownProgress matches a line that nvJitLink adds to every log since 13.4. Only libnvvm's
+// messages are of interest.
 var ownProgress = pattern.Lazy(`(?m)^SUCCESS: .* LTOIR Container created .*\n?`)
 
 func load(path string) (*library, error) {
@@ -129,8 +129,8 @@ func (l *library) compile(handle uintptr, job *engine.Job, answer *engine.Answer
 // shardStart matches the head of a PTX text: a comment, and the first directive.
 var shardStart = pattern.Lazy(`(?m)^(?://.*\n)+\n*\.version `)
 
-// shards gives the lengths of the texts of a split result, which lie back to back.
-// libnvvm tells them, but nvJitLink does not pass it on.
+// shards returns the lengths of the texts of a split result, which are concatenated. libnvvm
+// returns them, but nvJitLink does not pass them on.
 func shards(text []byte) (sizes []int64) {
 	end := len(text)
 	for _, at := range slices.Backward(shardStart().FindAllIndex(text, -1)) {
@@ -144,7 +144,7 @@ func shards(text []byte) (sizes []int64) {
 	return sizes
 }
 
-// kindOf tells a fatbin from a bare LTO-IR container by its magic number.
+// kindOf distinguishes a fat binary from a bare LTO-IR container by its magic number.
 func kindOf(data []byte) int32 {
 	if strings.HasPrefix(string(data[:min(4, len(data))]), "\x50\xed\x55\xba") {
 		return inputFatbin

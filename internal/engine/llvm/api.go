@@ -1,7 +1,7 @@
 // Package llvm is the worker's side of the engine on libLLVM, by its C interface.
 //
-// Modules are linked into one, edited so that LLVM knows what a device linker knows
-// (who may name what, that nothing is loaded later), optimized and turned into PTX.
+// Modules are linked into one, edited so that LLVM knows what a device linker knows (which
+// symbols the host may name, that nothing is loaded later), optimized and compiled to PTX.
 package llvm
 
 import (
@@ -232,7 +232,7 @@ func (a *api) name(v value) string {
 	return text(address, length)
 }
 
-// take gives a message of LLVM's, which it wants back.
+// take returns a message of LLVM and frees it.
 func (a *api) take(message uintptr) string {
 	defer a.dispose(message)
 	return cString(message)
@@ -243,8 +243,8 @@ func (a *api) contents(b buffer) []byte {
 	return []byte(text(a.bufferStart(b), a.bufferSize(b)))
 }
 
-// The C interface forgets options that LLVM doesn't know. The function behind it,
-// which has another name in each version that has other parameters, says so and exits.
+// The C interface ignores options that LLVM doesn't know. The function behind it, whose name
+// differs between versions with other parameters, reports them and exits.
 const (
 	parse19 = "_ZN4llvm2cl23ParseCommandLineOptionsEiPKPKcNS_9StringRefEPNS_11raw_ostreamES2_b"
 	parse22 = "_ZN4llvm2cl23ParseCommandLineOptionsEiPKPKcNS_9StringRefEPNS_11raw_ostreamEPNS_3vfs10FileSystemES2_b"

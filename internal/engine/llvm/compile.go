@@ -15,7 +15,7 @@ const triple = "nvptx64-nvidia-cuda"
 // A failure is a call that did not go well, in LLVM's words.
 type failure struct {
 	call   string
-	module int // by its place; -1: none
+	module int // its index, or -1
 	text   string
 }
 
@@ -39,7 +39,7 @@ type program struct {
 	errors []string
 }
 
-// Compile makes PTX of the job's modules.
+// Compile compiles the job's modules to PTX.
 func Compile(job *engine.Job) (*engine.Answer, []byte, error) {
 	if job.LLVM == nil {
 		return nil, nil, fmt.Errorf("%s is for another engine", engine.JobFile)
@@ -136,7 +136,7 @@ func (p *program) start(library string) error {
 	p.answer.Version = fmt.Sprintf("%d.%d.%d", major, minor, patch)
 	p.api.options(library, p.optionList())
 	p.context = p.api.contextCreate()
-	p.api.setHandler(p.context, purego.NewCallback(p.hear), 0)
+	p.api.setHandler(p.context, purego.NewCallback(p.onDiagnostic), 0)
 	engine.Stage("LLVMCreateTargetMachine")
 	var target, message uintptr
 	if p.api.findTarget(triple, &target, &message) != 0 {
@@ -169,8 +169,8 @@ func pick(on bool, yes, no string) string {
 	return no
 }
 
-// hear is called by LLVM with each of its diagnostics.
-func (p *program) hear(diagnostic, _ uintptr) uintptr {
+// onDiagnostic is called by LLVM with each of its diagnostics.
+func (p *program) onDiagnostic(diagnostic, _ uintptr) uintptr {
 	const isError, isWarning, isRemark = 0, 1, 2
 	words := p.api.take(p.api.description(diagnostic))
 	switch p.api.severity(diagnostic) {
@@ -184,7 +184,7 @@ func (p *program) hear(diagnostic, _ uintptr) uintptr {
 	return 0
 }
 
-// complaint is what LLVM said, or the words for a case in which it said nothing.
+// complaint returns LLVM's message, or otherwise if it printed none.
 func (p *program) complaint(otherwise string) string {
 	if len(p.errors) == 0 {
 		return otherwise
@@ -192,8 +192,8 @@ func (p *program) complaint(otherwise string) string {
 	return strings.Join(p.errors, "; ")
 }
 
-// prepare gives a module the target's own triple and data layout. Those of compilers
-// differ in details from one version to the next.
+// prepare sets a module's triple and data layout to the target's. Those of compilers differ in
+// details between versions.
 func (p *program) prepare(m module) {
 	p.api.setTarget(m, triple)
 	p.api.setLayout(m, p.layout)
@@ -277,8 +277,8 @@ func (p *program) check(when string) error {
 	return nil
 }
 
-// optimize runs LLVM's passes: first those that remove what nobody needs, so that it
-// can be told apart from what optimization removes.
+// optimize runs LLVM's passes: first those that remove what is not needed, so that this can be
+// reported apart from what optimization removes.
 func (p *program) optimize() error {
 	for _, pass := range []string{"nvvm-reflect", "globaldce"} { // apart: one was a pass for functions once
 		if err := p.run(pass); err != nil {

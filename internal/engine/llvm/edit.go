@@ -35,7 +35,7 @@ func (p *program) functions() []value { return values(p.api.firstFunction(p.all)
 func (p *program) variables() []value { return values(p.api.firstGlobal(p.all), p.api.nextGlobal) }
 func (p *program) aliases() []value   { return values(p.api.firstAlias(p.all), p.api.nextAlias) }
 
-// edit tells LLVM what a device linker knows.
+// edit adds to the module what a device linker knows.
 func (p *program) edit() {
 	engine.Stage("LLVMSetLinkage")
 	p.resolveReflection()
@@ -57,7 +57,7 @@ func (p *program) edit() {
 	}
 }
 
-// visible says whether other modules could refer to a symbol.
+// visible reports whether other modules could refer to a symbol.
 func (p *program) visible(v value) bool {
 	linkage := p.api.getLinkage(v)
 	return linkage != linkageInternal && linkage != linkagePrivate && linkage != linkageAppending
@@ -74,8 +74,8 @@ func (p *program) hide(v value) {
 	}
 }
 
-// keeps says whether the host may name a symbol. It never names functions that are
-// no kernels, nor shared memory.
+// keeps reports whether the host may name a symbol. It never names shared memory, nor
+// functions that are not kernels.
 func (p *program) keeps(v value) bool {
 	name := p.api.name(v)
 	switch {
@@ -125,7 +125,7 @@ func (p *program) findKernels() {
 	}
 }
 
-// named gives the symbols that one of LLVM's lists holds.
+// named returns the symbols in one of LLVM's lists.
 func (p *program) named(list string) map[value]bool {
 	set := map[value]bool{}
 	if g := p.api.globalNamed(p.all, list); g != 0 {
@@ -157,8 +157,8 @@ func (p *program) strip(v value) value {
 	return v
 }
 
-// filterCompilerUsed drops what the host can't name from the list of symbols that
-// optimizations must leave. clang puts every variable there that its source uses.
+// filterCompilerUsed removes what the host can't name from the list of symbols that
+// optimizations must keep. clang adds every variable that its source uses.
 func (p *program) filterCompilerUsed() {
 	const list = "llvm.compiler.used"
 	g := p.api.globalNamed(p.all, list)
@@ -183,7 +183,8 @@ func (p *program) filterCompilerUsed() {
 	p.api.setSection(g, "llvm.metadata")
 }
 
-// definePureVirtual gives vtables what stands for a function that is never called.
+// definePureVirtual defines the function that vtables hold for a pure virtual one, which is
+// never called.
 func (p *program) definePureVirtual() {
 	for _, name := range []string{"__cxa_pure_virtual", "__cxa_deleted_virtual"} {
 		f := p.api.functionNamed(p.all, name)
@@ -203,8 +204,8 @@ func (p *program) definePureVirtual() {
 	}
 }
 
-// closeClasses says that no class has members or heirs elsewhere, so that calls of
-// virtual functions may be resolved.
+// closeClasses marks all classes as having no members or derived classes elsewhere, so that
+// calls of virtual functions can be resolved.
 func (p *program) closeClasses() {
 	if test := p.api.functionNamed(p.all, "llvm.public.type.test"); test != 0 {
 		closed := p.api.functionNamed(p.all, "llvm.type.test")
@@ -237,8 +238,8 @@ func (p *program) hasMetadata(g value, kind uint32) bool {
 	return false
 }
 
-// noteHidden notes a kernel or variable that only device code may need now. Tables
-// that the compiler makes for classes are of no interest to people.
+// noteHidden records a kernel or variable that only device code may need now. Tables that the
+// compiler makes for classes are not reported to users.
 func (p *program) noteHidden(v value) {
 	name := p.api.name(v)
 	variable := p.api.isGlobalVariable(v) != 0 && p.api.addressSpace(p.api.typeOf(v)) != sharedMemory &&

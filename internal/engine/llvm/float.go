@@ -64,7 +64,7 @@ func (p *program) callsOf(f value) []value {
 	return calls
 }
 
-// constantString gives the text of a constant that is one, without its NUL.
+// constantString returns the text of a constant that is a string, without its NUL.
 func (p *program) constantString(v value) (string, bool) {
 	g := p.strip(v)
 	if p.api.isGlobalVariable(g) == 0 || p.api.isDeclaration(g) != 0 {
@@ -79,8 +79,7 @@ func (p *program) constantString(v value) (string, bool) {
 	return strings.TrimRight(text(address, length), "\x00"), true
 }
 
-// setFloatingPoint makes options of the link hold in all code, whatever it was
-// compiled with.
+// setFloatingPoint applies the options of the link to all code, whatever it was compiled with.
 func (p *program) setFloatingPoint() {
 	if ftz := p.job.FTZ; ftz != nil {
 		const key = "denormal-fp-math-f32"
@@ -136,7 +135,7 @@ func (p *program) forbidContraction() {
 	}
 }
 
-// splitFMA takes products and sums apart that clang had left to LLVM to join.
+// splitFMA separates products and sums that clang left to LLVM to contract.
 func (p *program) splitFMA() {
 	for _, f := range p.functions() {
 		if !strings.HasPrefix(p.api.name(f), "llvm.fmuladd.") {

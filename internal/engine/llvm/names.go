@@ -26,7 +26,7 @@ func (p *program) repairNames() error {
 	return nil
 }
 
-// validName puts "_$_" in the place of what PTX has no room for, as LLVM does.
+// validName replaces characters that PTX doesn't allow by "_$_", as LLVM does.
 func validName(name string) string {
 	var b strings.Builder
 	for _, c := range []byte(name) {

@@ -1,8 +1,8 @@
 // Package nvvm is the worker's side of the engine on libnvvm.
 //
-// libnvvm's public interface takes LLVM bitcode, but nvcc's LTO objects hold a
-// container that only a function behind __nvvmHandle reads. The calls are made in
-// nvlink's order, which a recording of both linkers holds us to.
+// libnvvm's public interface accepts LLVM bitcode, but nvcc's LTO objects hold a container
+// that only a function behind __nvvmHandle reads. The calls are made in nvlink's order; a test
+// compares recordings of both linkers.
 package nvvm
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/warpld/warpld/internal/engine/clib"
 )
 
-// Codes that __nvvmHandle gives functions for.
+// Codes for which __nvvmHandle returns functions.
 const (
 	handleAdd   = 0x2080 // (program, data, size, name): add an LTO-IR container
 	handleSizes = 0xB0BA // (program, count, sizes): lengths of the shards
@@ -60,7 +60,7 @@ type failure struct {
 
 func (f *failure) Error() string { return fmt.Sprintf("%s: %d", f.call, f.code) }
 
-// Compile makes PTX of the job's modules.
+// Compile compiles the job's modules to PTX.
 func Compile(job *engine.Job) (*engine.Answer, []byte, error) {
 	lib, err := load(job.Library)
 	if err != nil {
@@ -130,7 +130,7 @@ func (p *program) compile(job *engine.Job) ([]byte, error) {
 	return p.readResult()
 }
 
-// stage announces a call and gives the place of the program's handle.
+// stage announces a call and returns the address of the program's handle.
 func (p *program) stage(call string) *uintptr {
 	engine.Stage(call)
 	return &p.handle
@@ -146,7 +146,7 @@ func (p *program) bind(code uint32, function any) bool {
 	return true
 }
 
-// addAll gives the modules to the library, which may keep pointing into them.
+// addAll passes the modules to the library, which may keep pointers into them.
 func (p *program) addAll(files []string) ([][]byte, error) {
 	var modules [][]byte
 	for i, file := range files {

@@ -19,7 +19,7 @@ import (
 	"github.com/warpld/warpld/internal/plan"
 )
 
-// stages are what a worker does by hand, and how it is told to.
+// stages are what a worker does by hand, with their usage.
 var stages = map[string]struct {
 	usage string
 	run   func(args []string) error
@@ -48,7 +48,7 @@ func runStage(args []string) error {
 	return err
 }
 
-// expand reads the arguments from a file if the only one says so.
+// expand reads the arguments from a file if the only one names it.
 func expand(args []string) ([]string, error) {
 	if len(args) != 1 || !strings.HasPrefix(args[0], engine.ArgumentsFrom) {
 		return args, nil
@@ -62,7 +62,7 @@ func expand(args []string) ([]string, error) {
 func newFlags() *flag.FlagSet {
 	fs := flag.NewFlagSet("", flag.ContinueOnError)
 	fs.Usage = func() {}
-	fs.SetOutput(new(strings.Builder)) // the error says it again
+	fs.SetOutput(new(strings.Builder)) // the returned error has the text
 	return fs
 }
 
@@ -77,8 +77,8 @@ func parse(fs *flag.FlagSet, args []string) (output, input string, err error) {
 	return output, fs.Arg(0), nil
 }
 
-// addModule takes one module out of an input, as the link adds it: by itself, or
-// in a fat binary that holds nothing else.
+// addModule extracts one module from an input, as the link adds it: by itself, or in a fat
+// binary that holds nothing else.
 func addModule(args []string) error {
 	fs := newFlags()
 	code := fs.String("arch", "", "")
@@ -89,7 +89,7 @@ func addModule(args []string) error {
 	if err != nil {
 		return err
 	}
-	objects, err := object.Read(input, true, func(*message.Message) {}) // the link has said it all
+	objects, err := object.Read(input, true, func(*message.Message) {}) // the link has reported these messages
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func writeModule(output string, m *object.Module, container bool) error {
 	return write(output, data)
 }
 
-// rename makes names of PTX of those that ThinLTO makes.
+// rename replaces ThinLTO's symbol names, which PTX does not allow.
 func rename(args []string) error {
 	output, input, err := parse(newFlags(), args)
 	if err != nil {
@@ -135,8 +135,8 @@ func rename(args []string) error {
 	return write(output, engine.RepairNames(text))
 }
 
-// carry makes a part of a merge: a fat binary with the code and, if there is an
-// id, a host object around it.
+// carry writes a part of a merge: a fat binary with the code and, if there is an id, a host
+// object around it.
 func carry(args []string) error {
 	fs := newFlags()
 	target := fs.String("arch", "", "")
@@ -171,7 +171,7 @@ func carry(args []string) error {
 	return write(output, code)
 }
 
-// nvvmCompile makes PTX of modules; shards go to folders beside the output.
+// nvvmCompile compiles modules to PTX; shards go to directories beside the output.
 func nvvmCompile(args []string) error {
 	job, output, err := parseJob(args)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/warpld/warpld/internal/merge"
 )
 
-// mergeParts merges relocatable cubins, as merge.DoFiles says.
+// mergeParts merges relocatable cubins; merge.DoFiles has the details.
 func mergeParts(args []string) error {
 	files, said, err := merge.DoFiles(args, os.ReadFile)
 	os.Stderr.WriteString(said)

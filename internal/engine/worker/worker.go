@@ -20,8 +20,8 @@ import (
 	"github.com/warpld/warpld/internal/plan"
 )
 
-// Main does the job in the working directory and gives the exit code. With
-// arguments it merges, or runs another stage of a link by hand.
+// Main does the job in the working directory and returns the exit code. With arguments it
+// merges, or runs another stage of a link by hand.
 func Main(args []string) int {
 	work := run
 	switch {
@@ -48,9 +48,9 @@ func Main(args []string) int {
 }
 
 var (
-	// errCallFailed says that the answer is there, and that it is a failure.
+	// errCallFailed: the answer was written, and it is a failure.
 	errCallFailed = errors.New("a call failed")
-	// errInvalidShards says that the answer cannot be true, so that it is not kept.
+	// errInvalidShards: the answer contradicts itself, so that it must not be stored.
 	errInvalidShards = errors.New("the parts of the result don't fit together")
 )
 
@@ -104,7 +104,7 @@ func do(job *engine.Job, name func(string) string) error {
 	return errCallFailed
 }
 
-// compile lets the job's engine make PTX.
+// compile compiles to PTX with the job's engine.
 func compile(job *engine.Job) (*engine.Answer, []byte, error) {
 	dieOfSignals()
 	switch job.Engine {
@@ -118,8 +118,8 @@ func compile(job *engine.Job) (*engine.Answer, []byte, error) {
 	return nil, nil, fmt.Errorf("no engine is called %q", job.Engine)
 }
 
-// dieOfSignals takes Go's own handlers away, so that a crash in the library ends
-// the process with the signal itself and the linker can name it.
+// dieOfSignals removes Go's signal handlers, so that a crash in the library ends the process
+// with the signal itself and the linker can name it.
 func dieOfSignals() {
 	address, err := purego.Dlsym(purego.RTLD_DEFAULT, "signal")
 	if err != nil {
