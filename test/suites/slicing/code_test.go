@@ -30,9 +30,9 @@ func TestSharedVariablesStay(t *testing.T) {
 			kernel    string
 			variables []string
 		}{
-			{[]string{"a", "b"}, "_Z2kbPi", []string{"gw", "mg", "al64", "pad"}},
-			{[]string{"a", "b"}, "_4_a_cu_gw__Z3kstPi", []string{"_4_a_cu_gw_sw"}},
-			{[]string{"q"}, "_Z2q2Pi", []string{"iv", "_Z2tvIiE"}},
+			{[]string{"writers", "readers"}, "_Z2kbPi", []string{"gw", "mg", "al64", "pad"}},
+			{[]string{"writers", "readers"}, "_10_writers_cu_gw__Z3kstPi", []string{"_10_writers_cu_gw_sw"}},
+			{[]string{"inline_variables"}, "_Z2q2Pi", []string{"iv", "_Z2tvIiE"}},
 		} {
 			r := newRig(t, tk, arch, build(t, tk, true, sources(test.files...)...))
 			p := r.plan(r.oneEach())
@@ -82,7 +82,8 @@ func TestCodeAndMemory(t *testing.T) {
 		texts := r.rewritten(p)
 		sliced, unsliced := r.mergeByBoth(append([][]byte{p.Data()}, texts...)...), r.merge(whole)
 		// Each slice has a table of 24 bytes for sinf and its like.
-		for section, literals := range map[string]int{".nv.constant3": 0, ".nv.global": 0, ".nv.global.init": 24 * len(p.Slices)} {
+		for section, literals := range map[string]int{".nv.constant3": 0, ".nv.global": 0,
+			".nv.global.init": 24 * len(p.Slices)} {
 			if got, want := sectionSize(t, sliced, section), sectionSize(t, unsliced, section); got > want+uint64(literals) {
 				t.Errorf("%s: %d bytes, unsliced %d", section, got, want)
 			}
@@ -244,9 +245,11 @@ func TestIncremental(t *testing.T) {
 			from, to string
 			changed  int // texts for ptxas
 		}{
-			"a comment":                  {"#include", "// here\n#include", 0},
-			"a function that nobody has": {"#include \"common.h\"", "#include \"common.h\"\n#include <cstdio>\nstatic __device__ int once = 3;\n__device__ void fresh(int i) { printf(\"%d\\n\", once += i); }", 0},
-			"a kernel":                   {"out[blockIdx.x] = s", "out[blockIdx.x] = s + 1.5f", 2},
+			"a comment": {"#include", "// here\n#include", 0},
+			"a function that nobody has": {"#include \"common.h\"",
+				"#include \"common.h\"\n#include <cstdio>\nstatic __device__ int once = 3;\n__device__ void fresh(int i) { " +
+					"printf(\"%d\\n\", once += i); }", 0},
+			"a kernel": {"out[blockIdx.x] = s", "out[blockIdx.x] = s + 1.5f", 2},
 		} {
 			text, err := os.ReadFile(filepath.Join(dir, "m8.cu"))
 			if err != nil {
@@ -308,7 +311,8 @@ func incremental(t *testing.T, tk kit.Toolkit, dir string) state {
 // TestEngines: nvJitLink gives the same slices as libnvvm.
 func TestEngines(t *testing.T) {
 	forEach(t, func(t *testing.T, tk kit.Toolkit, arch string) {
-		files := sources("a", "b", "e", "f", "g", "i", "j", "u1", "v1")
+		files := sources("writers", "readers", "local_names1", "local_names2", "pointer_target", "pointer_calls1",
+			"pointer_calls2", "static_kernels1", "static_kernels2")
 		r := newRig(t, tk, arch, build(t, tk, true, files...))
 		p := r.plan(r.oneEach())
 		j := newRig(t, tk, arch, build(t, tk, true, files...), "--warpld-engine=jitlink")

@@ -47,7 +47,7 @@ func TestLink(t *testing.T) {
 // slices, too.
 func TestFunctionPointers(t *testing.T) {
 	forEach(t, func(t *testing.T, tk kit.Toolkit, arch string) {
-		r := newRig(t, tk, arch, build(t, tk, true, sources("g", "i", "j")...))
+		r := newRig(t, tk, arch, build(t, tk, true, sources("pointer_target", "pointer_calls1", "pointer_calls2")...))
 		p := r.plan(r.oneEach())
 		usage := r.usage(r.link(p))
 		for _, kernel := range []string{"_Z3ki1Pf", "_Z3kj1Pf"} {
@@ -65,7 +65,7 @@ func TestFunctionPointers(t *testing.T) {
 // every slice would have its own.
 func TestFunctionsHaveOneAddress(t *testing.T) {
 	forEach(t, func(t *testing.T, tk kit.Toolkit, arch string) {
-		r := newRig(t, tk, arch, build(t, tk, true, sources("a", "e")...))
+		r := newRig(t, tk, arch, build(t, tk, true, sources("writers", "local_names1")...))
 		p := r.plan(r.oneEach())
 		texts := append([][]byte{p.Data()}, r.rewritten(p)...)
 		if n := symbolsOf(t, r.merge(texts...))["_Z5plus1i"]; n != (count{global: 1}) {
@@ -84,7 +84,8 @@ func TestFunctionsHaveOneAddress(t *testing.T) {
 // program has 40,000 bytes of constants for four kernels, of 65,536 that there can be.
 func TestMemoryIsNotMultiplied(t *testing.T) {
 	forEach(t, func(t *testing.T, tk kit.Toolkit, arch string) {
-		r := newRig(t, tk, arch, build(t, tk, true, sources("d1", "d2")...), "-L"+tk.Lib(), "-lcudadevrt")
+		r := newRig(t, tk, arch, build(t, tk, true, sources("launched_constants1", "launched_constants2")...), "-L"+
+			tk.Lib(), "-lcudadevrt")
 		p := r.plan(r.oneEach())
 		if len(p.Slices) != 4 {
 			t.Fatalf("%d slices", len(p.Slices))
@@ -95,7 +96,8 @@ func TestMemoryIsNotMultiplied(t *testing.T) {
 			t.Errorf("%d bytes of constants", size)
 		}
 		// The launched kernel has one place, so its parameters have.
-		if size := sectionSize(t, out, ".nv.constant0._Z5childPi"); size == 0 || size != sectionSize(t, out, ".nv.constant0._Z2rdPi") {
+		if size := sectionSize(t, out, ".nv.constant0._Z5childPi"); size == 0 ||
+			size != sectionSize(t, out, ".nv.constant0._Z2rdPi") {
 			t.Errorf("%d bytes of parameters", size)
 		}
 		var declared int
@@ -112,7 +114,7 @@ func TestMemoryIsNotMultiplied(t *testing.T) {
 // that slices share has its own.
 func TestStrings(t *testing.T) {
 	forEach(t, func(t *testing.T, tk kit.Toolkit, arch string) {
-		r := newRig(t, tk, arch, build(t, tk, true, sources("s1", "s2")...))
+		r := newRig(t, tk, arch, build(t, tk, true, sources("strings1", "strings2")...))
 		p := r.plan(r.oneEach())
 		out := r.link(p)
 		data, err := os.ReadFile(out)
@@ -133,7 +135,7 @@ func TestStrings(t *testing.T) {
 // TestNamesakes: lambdas of one name whose address is taken stay two functions.
 func TestNamesakes(t *testing.T) {
 	forEach(t, func(t *testing.T, tk kit.Toolkit, arch string) {
-		r := newRig(t, tk, arch, build(t, tk, true, sources("l1", "l2")...))
+		r := newRig(t, tk, arch, build(t, tk, true, sources("lambdas1", "lambdas2")...))
 		p := r.plan(r.oneEach())
 		out := r.link(p)
 		found := count{}
@@ -153,13 +155,14 @@ func TestNamesakes(t *testing.T) {
 // slice without kernels.
 func TestHostTable(t *testing.T) {
 	forEach(t, func(t *testing.T, tk kit.Toolkit, arch string) {
-		r := newRig(t, tk, arch, build(t, tk, true, sources("x1")...))
+		r := newRig(t, tk, arch, build(t, tk, true, sources("host_table")...))
 		p := r.plan(r.oneEach())
 		if last := p.Slices[len(p.Slices)-1]; len(p.Slices) != 3 || len(last.Kernels) != 0 {
 			t.Fatalf("%d slices, the last with %q", len(p.Slices), last.Kernels)
 		}
 		symbols := symbolsOf(t, r.link(p))
-		if symbols["hosttable"] != (count{global: 1}) || symbols["_Z5twicei"] != (count{global: 1}) || symbols["used"] != (count{global: 1}) {
+		if symbols["hosttable"] != (count{global: 1}) || symbols["_Z5twicei"] != (count{global: 1}) ||
+			symbols["used"] != (count{global: 1}) {
 			t.Errorf("%+v", symbols)
 		}
 	})
@@ -168,7 +171,7 @@ func TestHostTable(t *testing.T) {
 // TestNames: lists hold exact names, and a program may share nothing.
 func TestNames(t *testing.T) {
 	forEach(t, func(t *testing.T, tk kit.Toolkit, arch string) {
-		r := newRig(t, tk, arch, build(t, tk, true, sources("k")...))
+		r := newRig(t, tk, arch, build(t, tk, true, sources("similar_kernels")...))
 		p := r.plan(r.oneEach())
 		symbols := symbolsOf(t, r.link(p))
 		for i, name := range []string{"kc", "kc2", "xkc"} {
@@ -182,7 +185,7 @@ func TestNames(t *testing.T) {
 // TestKernelPointer: the address of a kernel is in a variable that slices share.
 func TestKernelPointer(t *testing.T) {
 	forEach(t, func(t *testing.T, tk kit.Toolkit, arch string) {
-		r := newRig(t, tk, arch, build(t, tk, true, sources("x2")...))
+		r := newRig(t, tk, arch, build(t, tk, true, sources("kernel_pointer")...))
 		p := r.plan(r.oneEach())
 		symbols := symbolsOf(t, r.link(p))
 		for _, name := range []string{"_Z8kpointedPi", "_Z7kreaderPi", "_Z7kwriterPi", "kpointer"} {

@@ -74,7 +74,7 @@ func same(t *testing.T, want, got []byte) {
 // TestErrors: what is wrong with a program is said in the words of the exact link.
 func TestErrors(t *testing.T) {
 	for _, tk := range kit.Toolkits(t) {
-		for _, files := range [][]string{{"dup1", "dup2"}, {"b"}, {"p"}} {
+		for _, files := range [][]string{{"defined_twice1", "defined_twice2"}, {"readers"}, {"assembly_name"}} {
 			objects := build(t, tk, true, sources(files...)...)
 			quick := link(t, tk, "sm_80", t.TempDir(), "--warpld-mode=fast --warpld-slice-size=0", objects)
 			exact := link(t, tk, "sm_80", t.TempDir(), "--warpld-mode=exact", objects)

@@ -12,7 +12,8 @@ import (
 // adversarial is a program of everything that is hard to cut.
 func adversarial(t *testing.T, tk kit.Toolkit, arch string) *rig {
 	t.Helper()
-	files := sources("a", "b", "d", "e", "f", "g", "i", "j", "k", "q", "u1", "v1")
+	files := sources("writers", "readers", "launches", "local_names1", "local_names2", "pointer_target",
+		"pointer_calls1", "pointer_calls2", "similar_kernels", "inline_variables", "static_kernels1", "static_kernels2")
 	return newRig(t, tk, arch, build(t, tk, true, files...), "-L"+tk.Lib(), "-lcudadevrt")
 }
 

@@ -60,7 +60,7 @@ func TestViolations(t *testing.T) {
 // TestRefusals: what only the unsliced link can say, it says.
 func TestRefusals(t *testing.T) {
 	for _, tk := range kit.Toolkits(t) {
-		r := newRig(t, tk, "sm_80", build(t, tk, true, sources("dup1", "dup2")...))
+		r := newRig(t, tk, "sm_80", build(t, tk, true, sources("defined_twice1", "defined_twice2")...))
 		_, err := slice.Make(r.scan(), r.oneEach())
 		if err == nil || !strings.Contains(err.Error(), "'_Z4twini' is defined more than once") {
 			t.Errorf("a function twice: %v", err)
@@ -68,11 +68,11 @@ func TestRefusals(t *testing.T) {
 		if _, err := r.compile(r.all(), r.whole.Compile); err == nil || !strings.Contains(fmt.Sprint(message.Of(err)[0].Text), "_Z4twini") {
 			t.Errorf("unsliced: %v", err)
 		}
-		r = newRig(t, tk, "sm_80", build(t, tk, true, sources("b")...))
+		r = newRig(t, tk, "sm_80", build(t, tk, true, sources("readers")...))
 		if _, err := slice.Make(r.scan(), r.oneEach()); err == nil || !strings.Contains(err.Error(), "is not defined") {
 			t.Errorf("without a definition: %v", err)
 		}
-		r = newRig(t, tk, "sm_80", build(t, tk, true, sources("p")...))
+		r = newRig(t, tk, "sm_80", build(t, tk, true, sources("assembly_name")...))
 		p := r.plan(r.oneEach())
 		texts := r.rewritten(p)
 		if _, err := r.assemble(texts[sliceOf(t, p, "_Z2kpPi")], "-c"); err == nil || !strings.Contains(err.Error(), "asmv") {

@@ -1,4 +1,4 @@
-// What a.cu and b.cu have in common: virtual functions, static variables in functions, templates with shared memory.
+// What writers.cu and readers.cu have in common: virtual functions, static variables in functions, templates with shared memory.
 #pragma once
 #include <cstdio>
 

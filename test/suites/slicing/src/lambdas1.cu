@@ -1,4 +1,4 @@
-// Lambdas of one name whose addresses are taken, in l1.cu and l2.cu, are two functions.
+// Lambdas of one name whose addresses are taken, in lambdas1.cu and lambdas2.cu, are two functions.
 typedef int (*fp)(int);
 __device__ fp stored;
 static __global__ void kl(int *o) {

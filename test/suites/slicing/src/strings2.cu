@@ -1,4 +1,4 @@
-// The string of s1.cu's name, with another text.
+// The string of strings1.cu's name, with another text.
 #include <cstdio>
 extern __device__ const char *said;
 __global__ void ks2(int *o) { printf("two, %s\n", said); }

@@ -1,4 +1,4 @@
-// Static kernels of one name with static variables of one name: in u1.cu and v1.cu, not the same.
+// Static kernels of one name with static variables of one name: in static_kernels1.cu and static_kernels2.cu, not the same.
 static __global__ void kst(int *o) {
   static __device__ int n = 5;
   n += *o;

@@ -1,5 +1,5 @@
-// A kernel that launches another, which uses code and data of a.cu.
-#include "h.h"
+// A kernel that launches another, which uses code and data of writers.cu.
+#include "common.h"
 extern __device__ int gw;
 extern __device__ int rec(int);
 __global__ void child(int *o) { *o = gw + rec(*o); }

@@ -1,4 +1,4 @@
-// Calls of the function that g.cu has stored, and a template's kernel that i.cu and j.cu both have.
+// Calls of the function that pointer_target.cu has stored, and a template's kernel that pointer_calls1.cu and pointer_calls2.cu both have.
 typedef float (*ff)(float, float *);
 extern __device__ ff hslot;
 extern __constant__ cudaTextureObject_t tx;

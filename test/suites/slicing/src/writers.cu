@@ -1,5 +1,5 @@
-// Variables of every kind, written here and read in b.cu: a slice that is not told of the other would fold them.
-#include "h.h"
+// Variables of every kind, written here and read in readers.cu: a slice that is not told of the other would fold them.
+#include "common.h"
 __device__ int gw = 5;
 static __device__ int sw = 7;
 __constant__ int cc[4] = {1, 2, 3, 4};

@@ -1,4 +1,4 @@
-// A kernel that launches the one of d1, and readers of its constants.
+// A kernel that launches the one of launched_constants1.cu, and readers of its constants.
 extern __constant__ int big[10000];
 extern __device__ int gv;
 __global__ void child(int *o);

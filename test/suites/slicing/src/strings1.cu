@@ -1,4 +1,4 @@
-// Strings of one name and different text, in a message and in a variable that slices share. s1.cu and s2.cu.
+// Strings of one name and different text, in a message and in a variable that slices share. strings1.cu and strings2.cu.
 #include <cstdio>
 __device__ const char *said = "the first text";
 __global__ void ks1(int *o) {

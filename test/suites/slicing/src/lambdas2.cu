@@ -1,4 +1,4 @@
-// The lambda of l1.cu's name.
+// The lambda of lambdas1.cu's name.
 typedef int (*fp)(int);
 extern __device__ fp stored;
 static __global__ void kl(int *o) {

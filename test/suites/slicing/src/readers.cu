@@ -1,5 +1,5 @@
-// Readers of what a.cu writes, and static things with the same names as there.
-#include "h.h"
+// Readers of what writers.cu writes, and static things with the same names as there.
+#include "common.h"
 extern __device__ int gw;
 extern __constant__ int cc[4];
 extern __managed__ int mg;
