@@ -298,7 +298,7 @@ func TestRandomPrograms(t *testing.T) {
 // kernel loads and stores as often as in the exact link.
 func TestStaticsLinked(t *testing.T) {
 	for _, tk := range kit.Toolkits(t) {
-		objects := build(t, tk, true, sources("w")...)
+		objects := build(t, tk, true, sources("template_variable")...)
 		counts := map[string]map[string]int{}
 		for _, mode := range []string{"exact", "fast"} {
 			got := link(t, tk, "sm_80", t.TempDir(), "--warpld-mode="+mode+" --warpld-slice-size=0", objects)
