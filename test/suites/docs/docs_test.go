@@ -78,7 +78,7 @@ func read(t *testing.T, path string) (lines []line) {
 // tooLong reports whether a line of prose should be wrapped. Rows of tables cannot be,
 // and the addresses of links don't count.
 func tooLong(text string) bool {
-	if strings.HasPrefix(text, "|") {
+	if strings.HasPrefix(strings.TrimSpace(text), "|") {
 		return false
 	}
 	return utf8.RuneCountInString(target.ReplaceAllString(text, "]")) > columns
@@ -103,7 +103,7 @@ func TestTooLong(t *testing.T) {
 	for text, want := range map[string]bool{
 		strings.Repeat("é", columns):            false,
 		strings.Repeat("a", columns+1):          true,
-		"| " + long + " |":                      false,
+		"   | " + long + " |":                   false,
 		"see [this](" + long[:1] + ")":          false,
 		"[a](" + strings.Repeat("b", 120) + ")": false,
 		long:                                    true,
