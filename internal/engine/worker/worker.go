@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"syscall"
 
@@ -30,6 +31,8 @@ func Main(args []string) int {
 	default:
 		// The library owns the memory that counts; collecting ours is wasted work.
 		debug.SetGCPercent(-1)
+		// nvJitLink crashes now and then if the calls for one module come from several threads.
+		runtime.LockOSThread()
 		if len(args) > 0 {
 			work = func() error { return runStage(args) }
 		}
