@@ -114,6 +114,8 @@ type build struct {
 	// parts returns what is merged, and mergeArguments is the merger's command line.
 	parts          func() []Part
 	mergeArguments []string
+	// keepsAllKernels: the merger removes no kernels, whatever the options say.
+	keepsAllKernels bool
 	result         Result
 }
 

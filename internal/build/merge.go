@@ -42,8 +42,7 @@ func (b *build) merge() {
 		Ready: ready,
 		Make: func() (*action.Action, error) {
 			record, err := toolRecord(b.in)
-			release := b.in.Toolkit.Version.Release()
-			return b.mergeBy(merge.Own(b.in.Self, release.Number(), record, mergerOptions(b.in.Options)...)), err
+			return b.mergeBy(merge.Own(b.in.Self, b.mergeSettings(record))), err
 		},
 		Handle: action.Handle(read, b.mergedByUs),
 	})
@@ -129,23 +128,31 @@ func (b *build) merged(o *merge.Outcome) {
 		b.in.Verbosef("%s of %s is not in the result: %s", message.Demangle(r.Symbol), r.From, r.Reason)
 	}
 	if b.in.Options.Own.DedupData {
-		b.in.Verbosef("%d bytes of variables are left out that were there twice", o.LeftOut)
+		b.in.Verbosef("%d bytes of variables are left out that were there twice", o.DedupedBytes)
 	}
 	b.result.Output, b.result.Registered = o.Cubin, o.Registered
 }
 
-// mergerOptions returns the options of our merger that nvlink does not have: to be
-// correct where nvlink is wrong, and to deduplicate data. The result differs from
-// nvlink's then, so it has to be asked for.
-func mergerOptions(o *options.Options) (list []string) {
-	own := &o.Own
-	if (own.Merge == "own" || own.DedupData) && !own.ExactBytes {
-		list = append(list, merge.MendOption)
+// mergeSettings returns the options of our merger, which are typed in this process. To be
+// correct where nvlink is wrong, and to deduplicate data, gives another result than
+// nvlink's, so both have to be asked for.
+func (b *build) mergeSettings(record cubin.Tool) merge.Settings {
+	o, own := b.in.Options, &b.in.Options.Own
+	s := merge.Settings{
+		Options: device.Options{
+			Arch: gpu.Arch(target(o)), Release: b.in.Toolkit.Version.Release(), Record: record,
+			FixNvlinkBugs: (own.Merge == "own" || own.DedupData) && !own.ExactBytes, DedupWeakData: own.DedupData,
+			Relocatable: o.Relocatable, Debug: o.Debug, Verbose: o.Verbose,
+			KernelsUsed: o.KernelsUsed, VariablesUsed: o.VariablesUsed, IgnoreHostInfo: o.IgnoreHostInfo,
+			KeepSystemLibraries: o.KeepSystemLibraries, SuppressStackSizeWarning: o.SuppressStackSizeWarning,
+		},
+		WarningsAsErrors: o.Messages.WarningsAsErrors && !b.in.Plan.Assembles,
+		NotCovered:       merge.Uncovered(b.mergeArguments),
 	}
-	if own.DedupData {
-		list = append(list, merge.OnceOption)
+	if b.keepsAllKernels {
+		s.Options.KernelsUsed, s.Options.VariablesUsed, s.Options.IgnoreHostInfo = nil, nil, true
 	}
-	return list
+	return s
 }
 
 // toolRecord returns what the output records about the link: the same as nvlink, if the

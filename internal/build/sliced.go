@@ -36,7 +36,7 @@ func newSlicedLink(in *Input, modules []engine.Module) (*slicedLink, error) {
 	}
 	s := &slicedLink{b: b, modules: modules}
 	b.report = func(m *message.Message) { s.said = append(s.said, m) }
-	b.parts, b.mergeArguments = s.parts, slicedArguments(in.Plan.MergeArguments)
+	b.parts, b.mergeArguments, b.keepsAllKernels = s.parts, slicedArguments(in.Plan.MergeArguments), true
 	return s, nil
 }
 

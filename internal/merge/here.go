@@ -7,9 +7,9 @@ import (
 	"github.com/warpld/warpld/internal/merge/device"
 )
 
-// doParts gives what the worker would leave, without the files that carry the parts.
-func doParts(a *action.Action, parts []Part) *action.Result {
-	files, said, err := do(a.Args[2:], func([]string) ([]named, error) {
+// mergeParts returns what the worker would leave, without the files that carry the parts.
+func (s *Settings) mergeParts(parts []Part) *action.Result {
+	m, said, err := s.merge(func() ([]named, error) {
 		if len(parts) == 0 {
 			return nil, &device.Unsupported{What: "a link without code"}
 		}
@@ -19,19 +19,11 @@ func doParts(a *action.Action, parts []Part) *action.Result {
 		}
 		return inputs, nil
 	})
-	result := &action.Result{Stderr: []byte(said), Outputs: map[string]action.Content{}}
 	if err != nil {
-		result.ExitCode, result.Stderr = 1, fmt.Append(result.Stderr, err)
+		return &action.Result{ExitCode: 1, Stderr: fmt.Append([]byte(said), err), Missing: []string{outputFile, registerFile, AnswerFile}}
 	}
-	for _, name := range a.Outputs {
-		content, ok := files[name]
-		if !ok {
-			result.Missing = append(result.Missing, name)
-			continue
-		}
-		result.Outputs[name] = content
-	}
-	return result
+	return &action.Result{Stderr: []byte(said), Outputs: map[string]action.Content{
+		outputFile: m.cubin, registerFile: m.registration, AnswerFile: m.answer}}
 }
 
 // input is the part as the merger sees it.

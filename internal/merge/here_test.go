@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/warpld/warpld/internal/action"
-	"github.com/warpld/warpld/internal/object/cubin"
 	"github.com/warpld/warpld/internal/object/objecttest"
 )
 
@@ -24,10 +23,10 @@ func (e *elsewhere) Run(_ context.Context, a *action.Action) (*action.Result, er
 	return &action.Result{}, nil
 }
 
-func TestHere(t *testing.T) {
+func TestRunInProcess(t *testing.T) {
 	next := &elsewhere{}
 	runner := action.RunInProcess(next)
-	own := Own("/bin/warpld", 130, cubin.Tool{Name: "warpld"}, MendOption)
+	own := Own("/bin/warpld", ownSettings)
 	part := func(code []byte) []Part {
 		return []Part{{Origin: "a.cubin", Form: Cubin, Code: func() ([]byte, error) { return code, nil }}}
 	}

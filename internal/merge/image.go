@@ -7,16 +7,17 @@ import (
 	"github.com/warpld/warpld/internal/merge/device"
 )
 
-// leaveApart is the size from which to write a piece by itself takes less than to copy it.
-const leaveApart = 1 << 16
+// passThroughSize is the size from which writing a piece by itself takes less time than
+// copying it.
+const passThroughSize = 1 << 16
 
 // An image is an output as it is written: a file, and the pieces that it lacks.
 type image struct {
-	file  []byte
-	apart []device.Span
+	file        []byte
+	passThrough []device.PassThrough
 }
 
-func newImage(o *device.Output) *image { return &image{o.Cubin, o.Apart} }
+func newImage(o *device.Output) *image { return &image{o.Cubin, o.PassThrough} }
 
 // Size implements action.Stream.
 func (m *image) Size() int64 { return int64(len(m.file)) }
@@ -31,7 +32,7 @@ func (m *image) pieces(from, to int64, do func([]byte) error) error {
 		return do(data)
 	}
 	at := int64(0)
-	for _, s := range m.apart {
+	for _, s := range m.passThrough {
 		if err := errors.Join(piece(at, m.file[at:s.Offset]), piece(s.Offset, s.Data)); err != nil {
 			return err
 		}

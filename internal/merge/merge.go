@@ -56,8 +56,9 @@ type Merger struct {
 	// First are the arguments before those of nvlink, and Also what it writes
 	// beside what nvlink does.
 	First, Also []string
-	// Ours says that this program is the merger, and can do it without another process.
-	Ours  bool
+	// own has the options of this program, which can merge without another process; nil:
+	// another program is the merger.
+	own   *Settings
 	Env   []string
 	Limit time.Duration
 	// FileLimit is more than the result of sound inputs can need.
@@ -88,8 +89,8 @@ func (m Merger) Action(parts []Part, arguments []string) *action.Action {
 		Outputs: append([]string{outputFile, registerFile}, m.Also...),
 		Limit:   m.Limit, FileLimit: m.FileLimit,
 	}
-	if m.Ours {
-		a.InProcess = func() *action.Result { return doParts(a, parts) }
+	if m.own != nil {
+		a.InProcess = func() *action.Result { return m.own.mergeParts(parts) }
 	}
 	for i, p := range parts {
 		f := action.File{Name: p.name(i), Origin: p.Origin, Content: action.Content{Load: p.file}}
@@ -129,8 +130,8 @@ type Outcome struct {
 	Said       []*message.Message
 	// Removed are the functions that the result lacks; nvlink doesn't tell.
 	Removed []device.Removal
-	// LeftOut is how many bytes were left out that were there twice.
-	LeftOut uint64
+	// DedupedBytes is how many bytes of variables were left out that were there twice.
+	DedupedBytes uint64
 }
 
 // Registration is the text that nvcc compiles into the host program: the ids of

@@ -11,33 +11,48 @@ import (
 	"github.com/warpld/warpld/internal/engine"
 	"github.com/warpld/warpld/internal/merge/device"
 	"github.com/warpld/warpld/internal/message"
-	"github.com/warpld/warpld/internal/object/cubin"
 )
 
-// What warpld is told as a merger, beside nvlink's arguments.
+// The arguments of warpld as a merger, beside nvlink's. They are part of the keys of
+// cached merges, so their texts stay as they are.
 const (
 	Stage         = "merge" // after engine.WorkerArgument
-	ToolkitOption = "-toolkit="
-	RecordOption  = "-record=" // once for each field of a cubin.Tool, in their order
-	MendOption    = "-mend"    // a right program where nvlink breaks it
-	OnceOption    = "-weak-data-once"
+	toolkitOption = "-toolkit="
+	recordOption  = "-record=" // once for each field of a cubin.Tool, in their order
+	fixOption     = "-mend"    // device.Options.FixNvlinkBugs
+	dedupOption   = "-weak-data-once"
 	// AnswerFile is what it writes beside nvlink's files.
 	AnswerFile = "merged.json"
 )
 
-// Own is warpld as a merger, for a release of CUDA such as 130. The record is what
-// the output says of the link; more are MendOption and OnceOption.
-func Own(self string, release int, record cubin.Tool, more ...string) Merger {
+// Settings are the options of a merge by warpld.
+type Settings struct {
+	Options device.Options
+	// WarningsAsErrors is -Werror.
+	WarningsAsErrors bool
+	// NotCovered is an option that the merger does not know; empty: it knows all.
+	NotCovered string
+}
+
+// Own is warpld as a merger. In this process it merges by the settings; as a worker, by
+// the arguments that say the same.
+func Own(self string, settings Settings) Merger {
+	o := &settings.Options
 	m := Merger{
 		Tool:  action.File{Name: "warpld", Content: action.AtPath(self)},
-		First: []string{engine.WorkerArgument, Stage, fmt.Sprintf("%s%d", ToolkitOption, release)},
+		First: []string{engine.WorkerArgument, Stage, fmt.Sprintf("%s%d", toolkitOption, o.Release.Number())},
 		Also:  []string{AnswerFile},
-		Ours:  true,
+		own:   &settings,
 	}
-	for _, field := range []string{record.Output, record.Name, record.Version, record.Build, record.Options} {
-		m.First = append(m.First, RecordOption+field)
+	for _, field := range []string{o.Record.Output, o.Record.Name, o.Record.Version, o.Record.Build, o.Record.Options} {
+		m.First = append(m.First, recordOption+field)
 	}
-	m.First = append(m.First, more...)
+	if o.FixNvlinkBugs {
+		m.First = append(m.First, fixOption)
+	}
+	if o.DedupWeakData {
+		m.First = append(m.First, dedupOption)
+	}
 	return m
 }
 
@@ -48,7 +63,8 @@ type Answer struct {
 	Failed     bool   `json:",omitempty"`
 	Messages   message.List
 	Removed    []device.Removal
-	LeftOut    uint64 `json:",omitempty"` // bytes, see OnceOption
+	// DedupedBytes is that of device.Output.
+	DedupedBytes uint64 `json:"LeftOut,omitempty"`
 }
 
 // NotCovered is the error of a merge that only nvlink can do.
@@ -80,7 +96,7 @@ func ParseOwnResult(parts []Part, r *action.Result) (*Outcome, error) {
 	}
 	out, err := outcome(a.Messages, r)
 	if err == nil {
-		out.Removed, out.LeftOut = a.Removed, a.LeftOut
+		out.Removed, out.DedupedBytes = a.Removed, a.DedupedBytes
 	}
 	return out, err
 }

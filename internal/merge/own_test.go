@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/warpld/warpld/internal/action"
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/merge/device"
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object/cubin"
@@ -17,9 +18,12 @@ import (
 
 var parts = []Part{{Origin: "dir/a.o", Form: Carried}, {Origin: `lib "x".a:b.o`, Form: Cubin}}
 
+var ownSettings = Settings{Options: device.Options{Arch: gpu.Arch{Number: 80}, Release: gpu.Release{Major: 13},
+	Record: cubin.Tool{Name: "warpld"}, FixNvlinkBugs: true}}
+
 func TestMergersSeeTheSame(t *testing.T) {
 	vendor := Vendor("/cuda/nvlink").Action(parts, []string{"-arch=sm_80"})
-	own := Own("/bin/warpld", 130, cubin.Tool{Name: "warpld"}, MendOption).Action(parts, []string{"-arch=sm_80"})
+	own := Own("/bin/warpld", ownSettings).Action(parts, []string{"-arch=sm_80"})
 	if diff := cmp.Diff(vendor.Args, own.Args[len(own.Args)-len(vendor.Args):]); diff != "" {
 		t.Errorf("the arguments differ:\n%s", diff)
 	}

@@ -2,6 +2,7 @@ package merge
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/merge/device"
 	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/object/cubin"
 	"github.com/warpld/warpld/internal/object/fatbin"
 	"github.com/warpld/warpld/internal/object/hostelf"
 )
@@ -20,15 +22,12 @@ import (
 // ErrUsage: the arguments of a merge make no sense.
 var ErrUsage = errors.New("wrong use")
 
-// A job is a merge as the arguments describe it: nvlink's, and a few of ours.
+// A job is a merge as the arguments of the worker describe it.
 type job struct {
-	options  device.Options
-	record   []string
+	settings Settings
+	files    []string
 	output   string
 	register string
-	files    []string
-	// warningsAsErrors: a warning is an error.
-	warningsAsErrors bool
 }
 
 // A named input has the ID of the host object that carried it.
@@ -37,39 +36,46 @@ type named struct {
 	id string
 }
 
-// DoFiles does what the arguments after Stage say, with files that open gives.
+// DoFiles does what the arguments after Stage say, with files that open returns. The
+// result is the files to write and what to print. They hold an answer also when there
+// is no output; an error means that there is none.
 func DoFiles(args []string, open func(name string) ([]byte, error)) (files map[string]action.Content, said string, err error) {
-	return do(args, func(names []string) ([]named, error) {
-		var inputs []named
-		for _, name := range names {
-			data, err := open(name)
-			if err != nil {
-				return nil, unreadable(name, err)
-			}
-			in, id, err := inputOf(name, data)
-			if err != nil {
-				return nil, &device.Unsupported{Input: name, What: "a file that does not hold just one cubin: " + err.Error()}
-			}
-			inputs = append(inputs, named{in, id})
-		}
-		return inputs, nil
-	})
-}
-
-// do does what the arguments after Stage say, with inputs for the names in them. The
-// result is the files to write and what to print. They hold an answer also when
-// there is no output; an error means that there is none.
-func do(args []string, open func(names []string) ([]named, error)) (files map[string]action.Content, said string, err error) {
-	var answer Answer
-	var done device.Output
-	var ids []string
 	j, err := parseJob(args)
-	if errors.Is(err, ErrUsage) {
+	if err != nil {
 		return nil, "", err
 	}
-	if err == nil {
-		done, ids, err = j.run(open)
+	merged, said, err := j.settings.merge(func() ([]named, error) { return openAll(j.files, open) })
+	files = map[string]action.Content{j.output: merged.cubin, AnswerFile: merged.answer}
+	if j.register != "" {
+		files[j.register] = merged.registration
 	}
+	return files, said, err
+}
+
+// openAll opens the files of the worker.
+func openAll(names []string, open func(name string) ([]byte, error)) (inputs []named, err error) {
+	for _, name := range names {
+		data, err := open(name)
+		if err != nil {
+			return nil, unreadable(name, err)
+		}
+		in, id, err := inputOf(name, data)
+		if err != nil {
+			return nil, &device.Unsupported{Input: name, What: "a file that does not hold just one cubin: " + err.Error()}
+		}
+		inputs = append(inputs, named{in, id})
+	}
+	return inputs, nil
+}
+
+// A merged is what a merge writes.
+type merged struct{ cubin, answer, registration action.Content }
+
+// merge merges the inputs that open returns. There is an answer also when there is no
+// output.
+func (s *Settings) merge(open func() ([]named, error)) (m merged, said string, err error) {
+	var answer Answer
+	done, ids, err := s.run(open)
 	var unknown *device.Unsupported
 	switch {
 	case errors.As(err, &unknown):
@@ -78,78 +84,91 @@ func do(args []string, open func(names []string) ([]named, error)) (files map[st
 	case err != nil:
 		answer.Failed, answer.Messages = true, message.Of(err)
 	default:
-		answer.Messages, answer.Removed, answer.LeftOut = done.Messages, done.Removed, done.LeftOut
+		answer.Messages, answer.Removed, answer.DedupedBytes = done.Messages, done.Removed, done.DedupedBytes
 	}
 	for _, m := range answer.Messages {
 		m.Cause = nil // of no type that could be read back
 		said += message.Style{}.Render(m)
 	}
 	text, err := json.Marshal(answer)
-	files = map[string]action.Content{j.output: {Stream: newImage(&done)}, AnswerFile: action.Bytes(text)}
-	if j.register != "" {
-		files[j.register] = action.Bytes([]byte(Registration(ids)))
-	}
-	return files, said, err
+	return merged{action.Content{Stream: newImage(&done)}, action.Bytes(text), action.Bytes([]byte(Registration(ids)))}, said, err
 }
 
-// parseJob understands those options of nvlink that the merger does.
+// flags are the options of nvlink without a value that the merger knows.
+var flags = map[string]func(*Settings){
+	"-v":                           func(s *Settings) { s.Options.Verbose = true },
+	"-r":                           func(s *Settings) { s.Options.Relocatable = true },
+	"-g":                           func(s *Settings) { s.Options.Debug = true },
+	"-ignore-host-info":            func(s *Settings) { s.Options.IgnoreHostInfo = true },
+	"-keep-system-libraries":       func(s *Settings) { s.Options.KeepSystemLibraries = true },
+	"-suppress-stack-size-warning": func(s *Settings) { s.Options.SuppressStackSizeWarning = true },
+	"-Werror":                      func(s *Settings) { s.WarningsAsErrors = true },
+	fixOption:                      func(s *Settings) { s.Options.FixNvlinkBugs = true },
+	dedupOption:                    func(s *Settings) { s.Options.DedupWeakData = true },
+	"-m64":                         func(*Settings) {},
+	"-w":                           func(*Settings) {}, // what to do with messages is decided where they are shown
+	"-disable-infos":               func(*Settings) {},
+}
+
+// valued are the options with a value that the merger knows.
+var valued = map[string]func(s *Settings, value string){
+	"-arch":           func(s *Settings, value string) { s.Options.Arch, _ = gpu.Parse(value) },
+	"-kernels-used":   func(s *Settings, value string) { s.Options.KernelsUsed = strings.Split(value, ",") },
+	"-variables-used": func(s *Settings, value string) { s.Options.VariablesUsed = strings.Split(value, ",") },
+}
+
+// Uncovered returns the first of nvlink's options that the merger does not know; empty:
+// it knows all.
+func Uncovered(arguments []string) string {
+	for _, argument := range arguments {
+		name, _, _ := strings.Cut(argument, "=")
+		if flags[name] == nil && valued[name] == nil && strings.HasPrefix(name, "-") {
+			return name
+		}
+	}
+	return ""
+}
+
+// parseJob parses the arguments of the worker.
 func parseJob(args []string) (*job, error) {
 	j := &job{}
+	var record []string
 	for i := 0; i < len(args); i++ {
 		name, value, _ := strings.Cut(args[i], "=")
-		switch o := &j.options; {
+		switch o := &j.settings.Options; {
 		case args[i] == "-o" && i+1 < len(args):
 			i++
 			j.output = args[i]
 		case name == "--register-link-binaries":
 			j.register = value
-		case name+"=" == ToolkitOption:
+		case name+"=" == toolkitOption:
 			number, _ := strconv.Atoi(value)
 			o.Release = gpu.ReleaseNumbered(number)
-		case name+"=" == RecordOption:
-			j.record = append(j.record, value)
-		case name == MendOption:
-			o.Mend = true
-		case name == OnceOption:
-			o.WeakDataOnce = true
-		case name == "-arch":
-			o.Arch, _ = gpu.Parse(value)
-		case name == "-kernels-used":
-			o.KernelsUsed = strings.Split(value, ",")
-		case name == "-variables-used":
-			o.VariablesUsed = strings.Split(value, ",")
-		case name == "-v":
-			o.Verbose = true
-		case name == "-r":
-			o.Relocatable = true
-		case name == "-g":
-			o.Debug = true
-		case name == "-ignore-host-info":
-			o.IgnoreHostInfo = true
-		case name == "-keep-system-libraries":
-			o.KeepSystemLibraries = true
-		case name == "-suppress-stack-size-warning":
-			o.SuppressStackSizeWarning = true
-		case name == "-Werror":
-			j.warningsAsErrors = true
-		case name == "-m64", name == "-w", name == "-disable-infos": // what to do with messages is decided where they are shown
+		case name+"=" == recordOption:
+			record = append(record, value)
+		case flags[name] != nil:
+			flags[name](&j.settings)
+		case valued[name] != nil:
+			valued[name](&j.settings, value)
 		case strings.HasPrefix(name, "-"):
-			return j, &device.Unsupported{What: "the option " + name}
+			j.settings.NotCovered = cmp.Or(j.settings.NotCovered, name)
 		case args[i] != "":
 			j.files = append(j.files, args[i])
 		}
 	}
-	if j.output == "" || len(j.record) != 5 {
-		return j, fmt.Errorf("%w: an output and five fields of a record are wanted", ErrUsage)
+	if j.output == "" || len(record) != 5 {
+		return nil, fmt.Errorf("%w: an output and five fields of a record are wanted", ErrUsage)
 	}
-	r := &j.options.Record
-	r.Output, r.Name, r.Version, r.Build, r.Options = j.record[0], j.record[1], j.record[2], j.record[3], j.record[4]
+	j.settings.Options.Record = cubin.Tool{Output: record[0], Name: record[1], Version: record[2], Build: record[3], Options: record[4]}
 	return j, nil
 }
 
-// run merges, and names the objects that are in the output.
-func (j *job) run(open func(names []string) ([]named, error)) (device.Output, []string, error) {
-	opened, err := open(j.files)
+// run merges, and returns the IDs of the objects that are in the output.
+func (s *Settings) run(open func() ([]named, error)) (device.Output, []string, error) {
+	if s.NotCovered != "" {
+		return device.Output{}, nil, &device.Unsupported{What: "the option " + s.NotCovered}
+	}
+	opened, err := open()
 	if err != nil {
 		return device.Output{}, nil, err
 	}
@@ -157,9 +176,10 @@ func (j *job) run(open func(names []string) ([]named, error)) (device.Output, []
 	for i := range opened {
 		inputs[i] = opened[i].Input
 	}
-	j.options.LeaveApart = leaveApart
-	out, err := device.Merge(inputs, j.options)
-	if err == nil && j.warningsAsErrors {
+	options := s.Options
+	options.PassThroughSize = passThroughSize
+	out, err := device.Merge(inputs, options)
+	if err == nil && s.WarningsAsErrors {
 		err = refuseWarnings(out.Messages)
 	}
 	if err != nil {
@@ -181,13 +201,13 @@ func unreadable(name string, err error) error {
 
 // refuseWarnings makes errors of warnings, which end the link then.
 func refuseWarnings(list message.List) error {
-	any := false
+	refused := false
 	for _, m := range list {
 		if m.Severity == message.Warning && !m.Extra {
-			m.Severity, any = message.Error, true
+			m.Severity, refused = message.Error, true
 		}
 	}
-	if !any {
+	if !refused {
 		return nil
 	}
 	return list

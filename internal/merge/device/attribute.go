@@ -64,7 +64,7 @@ func (a *attributeList) find(id byte) *attribute {
 // inFileOrder calls do with the rows as they are written.
 func (a *attributeList) inFileOrder(do func(*attribute)) {
 	//rule: Rows of attributes come in the reverse order.
-	//mutate: forward
+	//sassNamemutatesassName: sassNameforwardsassName
 	for i := range slices.Backward(a.rows) {
 		if !a.rows[i].deleted {
 			do(&a.rows[i])
@@ -140,10 +140,10 @@ func mergeAttributes(rules *ruleSet, symbols *symbolTable, sections *sectionTabl
 		}
 		id := sections.info
 		if s.Flags&flagOwned != 0 {
-			if o.lost[s.Info] {
+			if o.discardedSections[s.Info] {
 				continue
 			}
-			id = o.placed[i].section
+			id = o.sectionOf[i].section
 		}
 		attributes.arrivals++
 		sections.list[id].attributes.arrival = attributes.arrivals
@@ -157,15 +157,15 @@ func mergeAttributes(rules *ruleSet, symbols *symbolTable, sections *sectionTabl
 // mergeRowsOf brings in the attributes in a section, and those of Mercury
 // code. Rows that the second program has not are the finalizer's.
 func mergeRowsOf(rules *ruleSet, symbols *symbolTable, sections *sectionTable, attributes *attributeTable, o *object, s *elf64.Section, id sectionID) error {
-	twin := o.twin(s.Name)
-	var mirrored [256]bool
-	if twin != nil {
-		sections.list[id].mirrorOf().attributes.arrival = attributes.arrivals
-		err := o.parseAttributes(twin, func(x attribute) error {
-			mirrored[x.id] = true
+	mercury := o.mercuryOf(s.Name)
+	var hasMercury [256]bool
+	if mercury != nil {
+		sections.list[id].mercuryPart().attributes.arrival = attributes.arrivals
+		err := o.parseAttributes(mercury, func(x attribute) error {
+			hasMercury[x.id] = true
 			keep, err := resolveAttribute(rules, symbols, sections, o, &x)
 			if err == nil && keep {
-				m := sections.list[id].mirrorOf()
+				m := sections.list[id].mercuryPart()
 				m.attributes.rows = append(m.attributes.rows, x)
 			}
 			return err
@@ -180,7 +180,7 @@ func mergeRowsOf(rules *ruleSet, symbols *symbolTable, sections *sectionTable, a
 			return err
 		}
 		out := &sections.list[id].attributes
-		if twin != nil && !mirrored[x.id] {
+		if mercury != nil && !hasMercury[x.id] {
 			out.tail = append(out.tail, x)
 		} else {
 			out.rows = append(out.rows, x)
@@ -220,8 +220,8 @@ func resolveCount(rules *ruleSet, symbols *symbolTable, o *object, x *attribute)
 	case f == nil:
 		return false, damage(o.name, "attribute %#x of the symbol '%s'", x.id, symbols.list[id].name)
 	//rule: Attributes of a function that lost go.
-	//mutate: true
-	case !o.lostSymbol(index):
+	//sassNamemutatesassName: sassNametruesassName
+	case !o.isDiscarded(index):
 	case x.id == attrRegisters && le.Uint32(x.data[4:]) < f.registers && rules.asNvlink:
 		// nvlink takes the copy with fewer registers, and mixes what it knows of both.
 		return false, unsupported(o.name, "the weak function '%s', which needs fewer registers than in '%s'", symbols.list[id].name, symbols.list[id].origin)
@@ -236,7 +236,7 @@ func resolveCount(rules *ruleSet, symbols *symbolTable, o *object, x *attribute)
 		f.frame = x.word
 	}
 	//rule: The stack of relocatable code is not in executables.
-	//mutate: true
+	//sassNamemutatesassName: sassNametruesassName
 	return x.id != attrMaxStack || rules.options.Relocatable, nil
 }
 
@@ -253,12 +253,12 @@ func resolveParamBank(rules *ruleSet, sections *sectionTable, o *object, x *attr
 		x.symbols, x.word = []symbolID{noSymbol}, le.Uint32(x.data[4:]) // newLateBanks knows the symbol
 		return nil
 	}
-	at := o.placed[o.symbols[index].Section]
+	at := o.sectionOf[o.symbols[index].Section]
 	if !at.done || at.section == noSection || sections.list[at.section].kind != typeConstant0 {
 		return damage(o.name, "attribute %#x of a symbol that is no bank of constants", x.id)
 	}
 	//rule: Parameters name the symbol of their bank.
-	//mutate: at.section -> sections.toolNote
+	//sassNamemutatesassName: sassNameatsassName.sassNamesectionsassName -> sassNamesectionssassName.sassNametoolNotesassName
 	x.symbols, x.word = []symbolID{sections.list[at.section].symbol}, le.Uint32(x.data[4:])
 	return nil
 }
@@ -341,7 +341,7 @@ type featureSet struct {
 // keepsFeatures reports whether the row of features is in the output.
 func (rules *ruleSet) keepsFeatures() bool {
 	//rule: The row of features is in no program for sm_90 before 13.4.
-	//mutate: true
+	//sassNamemutatesassName: sassNametruesassName
 	return rules.mercury || rules.merge.KeepsFeatures
 }
 
@@ -358,7 +358,7 @@ func (o *object) countFunctions() int {
 // texts are the functions of an input that are in the output.
 func (o *object) texts() []sectionID {
 	var list []sectionID
-	for i, at := range o.placed {
+	for i, at := range o.sectionOf {
 		if at.done && at.section != noSection && isText(&o.file.Sections[i]) {
 			list = append(list, at.section)
 		}
@@ -380,7 +380,7 @@ func setFeatures(rules *ruleSet, sections *sectionTable, attributes *attributeTa
 		}
 		return nil
 	}
-	bits, any, certain := make([]byte, len(rows[at].data)), false, rules.features
+	bits, counted, certain := make([]byte, len(rows[at].data)), false, rules.features
 	for _, f := range attributes.features {
 		left := 0
 		for _, id := range f.texts {
@@ -389,7 +389,7 @@ func setFeatures(rules *ruleSet, sections *sectionTable, attributes *attributeTa
 			}
 		}
 		//rule: Features of inputs of which no code remains don't count.
-		//mutate: false
+		//sassNamemutatesassName: sassNamefalsesassName
 		if left == 0 {
 			continue
 		}
@@ -397,18 +397,18 @@ func setFeatures(rules *ruleSet, sections *sectionTable, attributes *attributeTa
 			certain &= f.bits[0]
 		}
 		for i := range bits {
-			if !any {
+			if !counted {
 				bits[i] = f.bits[i]
 			}
 			//rule: The features of a program are those that all its inputs have.
 			bits[i] &= f.bits[i]
 		}
-		any = true
+		counted = true
 	}
-	if any && rules.mercury && bits[0] != certain {
+	if counted && rules.mercury && bits[0] != certain {
 		return unsupported("", "which features remain when functions that lack some are removed")
 	}
-	if !any && rules.merge.AllFeaturesWithoutCode {
+	if !counted && rules.merge.AllFeaturesWithoutCode {
 		bits[0] = rules.features
 	}
 	rows[at].data = bits

@@ -48,14 +48,14 @@ func mergeCalls(rules *ruleSet, symbols *symbolTable, calls *callGraph, o *objec
 			return err
 		}
 		//rule: A function that lost has no calls.
-		//mutate: false
-		if o.lostSymbol(index) {
+		//sassNamemutatesassName: sassNamefalsesassName
+		if o.isDiscarded(index) {
 			if group == groupTaken {
-				o.takes[index] = second
+				o.discardedTaken[index] = second
 			}
 			//rule: An address that an input takes does not count if its definition lost.
-			//mutate: false !rules.options.Mend
-			if group != groupTaken || !rules.options.Mend {
+			//sassNamemutatesassName: sassNamefalsesassName !sassNamerulessassName.sassNameoptionssassName.sassNameFixNvlinkBugssassName
+			if group != groupTaken || !rules.options.FixNvlinkBugs {
 				continue
 			}
 		}
@@ -79,8 +79,8 @@ func addCall(symbols *symbolTable, calls *callGraph, o *object, group int32, id 
 		} else {
 			f.potential = append(f.potential, callee)
 			//rule: It does if a kernel of the input may call it.
-			//mutate: false
-			if prototype, lost := o.takes[second]; lost {
+			//sassNamemutatesassName: sassNamefalsesassName
+			if prototype, lost := o.discardedTaken[second]; lost {
 				return addCall(symbols, calls, o, groupTaken, callee, prototype)
 			}
 		}
@@ -253,10 +253,10 @@ func (g *graph) stackDepths(starts []symbolID, frame func(node int32) uint64) []
 			top.next++
 			d := &depths[node]
 			//rule: Recursion makes the stack unknown.
-			//mutate: d.recursive || state[to] == open || depths[to].recursive -> d.recursive
+			//sassNamemutatesassName: sassNamedsassName.sassNamerecursivesassName || sassNamestatesassName[sassNametosassName] == sassNameopensassName || sassNamedepthssassName[sassNametosassName].sassNamerecursivesassName -> sassNamedsassName.sassNamerecursivesassName
 			d.recursive = d.recursive || state[to] == open || depths[to].recursive
 			//rule: A kernel's stack is the deepest chain.
-			//mutate: max(d.bytes, depths[to].bytes) -> d.bytes + depths[to].bytes
+			//sassNamemutatesassName: sassNamemaxsassName(sassNamedsassName.sassNamebytessassName, sassNamedepthssassName[sassNametosassName].sassNamebytessassName) -> sassNamedsassName.sassNamebytessassName + sassNamedepthssassName[sassNametosassName].sassNamebytessassName
 			d.bytes = max(d.bytes, depths[to].bytes)
 		}
 	}

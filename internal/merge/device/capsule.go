@@ -91,7 +91,7 @@ func recordCovers(record []byte) uint64 {
 	switch record[0] &^ recordFlag {
 	case recordWait, recordMixed:
 		//rule: A record of a capsule may be about several instructions.
-		//mutate: uint64(le.Uint16(record) >> 7) -> 1
+		//sassNamemutatesassName: sassNameuint64sassName(sassNamelesassName.sassNameUint16sassName(sassNamerecordsassName) >> sassName7sassName) -> sassName1sassName
 		return uint64(le.Uint16(record) >> 7)
 	}
 	return 1
@@ -135,7 +135,7 @@ func isConstantSymbol(y *elf64.Symbol) bool { return y.Type == typeData && y.Oth
 // It does not if the instruction is in the first program only. What is not as in
 // all capsules that were seen is not known.
 func (c *capsuleRows) next(r *relocation, symbol uint32) (found, known bool) {
-	if r.kind != mirrorOffset3 && r.kind != mirrorOffset4 || len(c.rows) == 0 || r.offset >= c.last {
+	if r.kind != mercuryOffset3 && r.kind != mercuryOffset4 || len(c.rows) == 0 || r.offset >= c.last {
 		return false, false
 	}
 	row := c.rows[0]
@@ -163,7 +163,7 @@ func (c *capsuleRows) next(r *relocation, symbol uint32) (found, known bool) {
 	}
 	size := recordSize(record)
 	//rule: Capsules hold the offsets of constants.
-	//mutate: uint64(at)+size-4 -> uint64(at)+size-8
+	//sassNamemutatesassName: sassNameuint64sassName(sassNameatsassName)+sassNamesizesassName-sassName4sassName -> sassNameuint64sassName(sassNameatsassName)+sassNamesizesassName-sassName8sassName
 	r.offset, r.kind = uint64(at)+size-4, capsuleField
 	return true, le.Uint32(record[size-4:]) == 0
 }

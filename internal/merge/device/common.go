@@ -54,7 +54,7 @@ func initializeCommon(symbols *symbolTable, report *linkReport, o *object, y *el
 		return unsupported(o.name, "the variable '%s' that is weak or has no value, and is common in '%s'", y.Name, was.origin)
 	}
 	//rule: A common variable must not be larger than its value.
-	//mutate: false
+	//sassNamemutatesassName: sassNamefalsesassName
 	if y.Size < was.size {
 		report.largerCommon(o, y.Name, was.origin, was.size, y.Size)
 	}
@@ -83,7 +83,7 @@ func (report *linkReport) largerCommon(o *object, name, file string, common, def
 // newest first.
 func placeCommons(symbols *symbolTable, sections *sectionTable) error {
 	//rule: Common variables get memory the newest first.
-	//mutate: forward
+	//sassNamemutatesassName: sassNameforwardsassName
 	for _, common := range slices.Backward(symbols.commons) {
 		if !symbols.list[common].common {
 			continue

@@ -17,7 +17,7 @@ func findStacks(rules *ruleSet, symbols *symbolTable, calls *callGraph, report *
 		return uint64(symbols.list[node].function.frame)
 	})
 	//rule: Warnings come in the order of the kernels' arrival.
-	//mutate: slices.Sorted(slices.Values(calls.reached.kernels)) -> calls.reached.kernels
+	//sassNamemutatesassName: sassNameslicessassName.sassNameSortedsassName(sassNameslicessassName.sassNameValuessassName(sassNamecallssassName.sassNamereachedsassName.sassNamekernelssassName)) -> sassNamecallssassName.sassNamereachedsassName.sassNamekernelssassName
 	for _, k := range slices.Sorted(slices.Values(calls.reached.kernels)) { // as they were met
 		if calls.stacks[k].recursive && !rules.options.SuppressStackSizeWarning {
 			warnRecursion(symbols, calls, report, k)
@@ -28,10 +28,10 @@ func findStacks(rules *ruleSet, symbols *symbolTable, calls *callGraph, report *
 
 // computeAttributes gives every kernel what it needs for all that it calls.
 func computeAttributes(out *output) error {
-	views := []view{newView(out)}
+	views := []attributeSet{newAttributeSet(out)}
 	if out.rules.mercury {
-		second := newView(out)
-		second.of = func(s *section) *attributeList { return &s.mirrorOf().attributes }
+		second := newAttributeSet(out)
+		second.of = func(s *section) *attributeList { return &s.mercuryPart().attributes }
 		views = append(views, second)
 	}
 	for _, v := range views {
@@ -43,7 +43,7 @@ func computeAttributes(out *output) error {
 }
 
 // A view is one of the two programs that attributes speak of.
-type view struct {
+type attributeSet struct {
 	rules    *ruleSet
 	symbols  *symbolTable
 	sections *sectionTable
@@ -51,17 +51,17 @@ type view struct {
 	of       func(*section) *attributeList
 }
 
-func newView(out *output) view {
-	return view{out.rules, out.symbols, out.sections, out.calls, func(s *section) *attributeList { return &s.attributes }}
+func newAttributeSet(out *output) attributeSet {
+	return attributeSet{out.rules, out.symbols, out.sections, out.calls, func(s *section) *attributeList { return &s.attributes }}
 }
 
-func (l view) compute() error {
+func (l attributeSet) compute() error {
 	info := l.of(&l.sections.list[l.sections.info])
 	//rule: What is said of removed functions goes.
-	//mutate: false len(x.symbols) == 1 && l.symbols.list[x.symbols[0]].dead
+	//sassNamemutatesassName: sassNamefalsesassName sassNamelensassName(sassNamexsassName.sassNamesymbolssassName) == sassName1sassName && sassNamelsassName.sassNamesymbolssassName.sassNamelistsassName[sassNamexsassName.sassNamesymbolssassName[sassName0sassName]].sassNamedeadsassName
 	info.rows = slices.DeleteFunc(info.rows, func(x attribute) bool { return len(x.symbols) == 1 && l.symbols.list[x.symbols[0]].dead })
 	//rule: Kernels say how much stack they need in the order of the symbol table.
-	//mutate: l.calls.reached.kernels -> slices.Sorted(slices.Values(l.calls.reached.kernels))
+	//sassNamemutatesassName: sassNamelsassName.sassNamecallssassName.sassNamereachedsassName.sassNamekernelssassName -> sassNameslicessassName.sassNameSortedsassName(sassNameslicessassName.sassNameValuessassName(sassNamelsassName.sassNamecallssassName.sassNamereachedsassName.sassNamekernelssassName))
 	kernels := l.calls.reached.kernels
 	if err := l.setRegisters(info); err != nil {
 		return err
@@ -91,7 +91,7 @@ func (l view) compute() error {
 }
 
 // setCallStack says that the size of a kernel's call stack is unknown.
-func (l view) setCallStack(own *attributeList) {
+func (l attributeSet) setCallStack(own *attributeList) {
 	unknown := attribute{form: formBytes, id: attrCallStack, data: []byte{0xff, 0xff, 0xff, 0xff}}
 	if row := own.find(attrCallStack); row != nil {
 		*row = unknown
@@ -105,7 +105,7 @@ func (l view) setCallStack(own *attributeList) {
 func warnRecursion(symbols *symbolTable, calls *callGraph, report *linkReport, k symbolID) {
 	warn := func(node int32) {
 		//rule: There is a warning for every call that leads to recursion.
-		//mutate: false
+		//sassNamemutatesassName: sassNamefalsesassName
 		if calls.stacks[node].recursive {
 			unknownStackOf(symbols, calls, report, k, node)
 		}
@@ -122,7 +122,7 @@ func warnRecursion(symbols *symbolTable, calls *callGraph, report *linkReport, k
 }
 
 // setRegisters makes the registers of a kernel the most of all it reaches.
-func (l view) setRegisters(info *attributeList) error {
+func (l attributeSet) setRegisters(info *attributeList) error {
 	for i := range info.rows {
 		x := &info.rows[i]
 		if x.id != attrRegisters || x.form != formBytes {
@@ -141,7 +141,7 @@ func (l view) setRegisters(info *attributeList) error {
 }
 
 // maxRegisters is how many registers a function may have.
-func (l view) maxRegisters(id symbolID) uint32 {
+func (l attributeSet) maxRegisters(id symbolID) uint32 {
 	if list := l.attributesOf(id); list != nil {
 		if row := list.find(attrMaxRegs); row != nil {
 			return uint32(row.value)
@@ -153,9 +153,9 @@ func (l view) maxRegisters(id symbolID) uint32 {
 // externalsFirst reports whether the first row of externals came in before the
 // first one of barriers, of the functions that count for a kernel; also externals
 // that are defined now. It decides the order in which rows are added.
-func (l view) externalsFirst(counted []symbolID) bool {
+func (l attributeSet) externalsFirst(counted []symbolID) bool {
 	//rule: For the only kernel barriers come before externals.
-	//mutate: false
+	//sassNamemutatesassName: sassNamefalsesassName
 	if len(l.calls.reached.kernels) == 1 {
 		return false
 	}
@@ -164,7 +164,7 @@ func (l view) externalsFirst(counted []symbolID) bool {
 			for i := range a.rows {
 				if id := a.rows[i].id; id == attrBarriers || id == attrExternals {
 					//rule: Of externals and barriers, that row is added first that came in first.
-					//mutate: false
+					//sassNamemutatesassName: sassNamefalsesassName
 					return id == attrExternals
 				}
 			}
@@ -174,7 +174,7 @@ func (l view) externalsFirst(counted []symbolID) bool {
 }
 
 // attributesOf are those in the section of a function; a kernel has one.
-func (l view) attributesOf(id symbolID) *attributeList {
+func (l attributeSet) attributesOf(id symbolID) *attributeList {
 	if s := l.symbols.list[id].function.info; s != noSection {
 		return l.of(&l.sections.list[s])
 	}
@@ -185,7 +185,7 @@ func (l view) attributesOf(id symbolID) *attributeList {
 // kernel: those it reaches, and all of the program if it is the only kernel.
 func countedFor(symbols *symbolTable, calls *callGraph, k symbolID) []symbolID {
 	//rule: For the only kernel all functions count.
-	//mutate: true
+	//sassNamemutatesassName: sassNametruesassName
 	if len(calls.reached.kernels) > 1 {
 		return calls.reached.from[k]
 	}
@@ -199,7 +199,7 @@ func countedFor(symbols *symbolTable, calls *callGraph, k symbolID) []symbolID {
 	return all
 }
 
-func (l view) setBarriers(k symbolID, counted []symbolID) {
+func (l attributeSet) setBarriers(k symbolID, counted []symbolID) {
 	most := uint16(0)
 	for _, f := range counted {
 		if a := l.attributesOf(f); a != nil {
@@ -225,16 +225,16 @@ func (l view) setBarriers(k symbolID, counted []symbolID) {
 func (symbols *symbolTable) remainsExternal(id symbolID) bool {
 	y := &symbols.list[id]
 	//rule: Externals that are defined now are dropped.
-	//mutate: true (!y.defined() || y.listedOwn || y.isKernel())
+	//sassNamemutatesassName: sassNametruesassName (!sassNameysassName.sassNamedefinedsassName() || sassNameysassName.sassNamelistedOwnsassName || sassNameysassName.sassNameisKernelsassName())
 	//rule: Those that their own input defines stay.
-	//mutate: false y.listedOwn
+	//sassNamemutatesassName: sassNamefalsesassName sassNameysassName.sassNamelistedOwnsassName
 	//rule: A kernel of another input stays among the externals.
-	//mutate: false y.isKernel()
+	//sassNamemutatesassName: sassNamefalsesassName sassNameysassName.sassNameisKernelsassName()
 	return !y.dead && (!y.defined() || y.listedOwn || y.isKernel())
 }
 
 // setExternals adds to the externals of a kernel those of all it calls.
-func (l view) setExternals(k symbolID, counted []symbolID) {
+func (l attributeSet) setExternals(k symbolID, counted []symbolID) {
 	own := l.attributesOf(k)
 	row := own.find(attrExternals)
 	var before int
@@ -242,13 +242,13 @@ func (l view) setExternals(k symbolID, counted []symbolID) {
 		before = len(l.externalsOf([]symbolID{k}))
 	}
 	//rule: Externals of all that a kernel reaches are its own.
-	//mutate: append([]symbolID{k}, l.byArrival(counted)...) -> []symbolID{k}
+	//sassNamemutatesassName: sassNameappendsassName([]sassNamesymbolIDsassName{sassNameksassName}, sassNamelsassName.sassNamebyArrivalsassName(sassNamecountedsassName)...) -> []sassNamesymbolIDsassName{sassNameksassName}
 	list := l.externalsOf(append([]symbolID{k}, l.byArrival(counted)...))
 	alone := len(l.calls.reached.kernels) == 1
 	switch {
 	case len(list) == before && row != nil:
 	//rule: The row of externals that grew keeps its place if there are more kernels.
-	//mutate: false
+	//sassNamemutatesassName: sassNamefalsesassName
 	case row != nil && !alone:
 		row.symbols = list
 	case len(list) > 0:
@@ -262,7 +262,7 @@ func (l view) setExternals(k symbolID, counted []symbolID) {
 // externalsAlone lists the externals of a program with one kernel in the
 // order in which the rows came in; up to 13.0 the last one first. A row that
 // grew comes last.
-func (l view) externalsAlone(row *attribute, counted []symbolID) []symbolID {
+func (l attributeSet) externalsAlone(row *attribute, counted []symbolID) []symbolID {
 	list := l.externalsOf(l.byArrival(counted))
 	if l.rules.merge.ReversesExternals {
 		//rule: Before 13.4 its externals come in the reverse order.
@@ -276,7 +276,7 @@ func (l view) externalsAlone(row *attribute, counted []symbolID) []symbolID {
 }
 
 // byArrival orders functions as their attributes came in.
-func (l view) byArrival(functions []symbolID) []symbolID {
+func (l attributeSet) byArrival(functions []symbolID) []symbolID {
 	arrival := func(id symbolID) int {
 		if a := l.attributesOf(id); a != nil {
 			return a.arrival
@@ -290,7 +290,7 @@ func (l view) byArrival(functions []symbolID) []symbolID {
 }
 
 // externalsOf are the externals that remain of functions, each once.
-func (l view) externalsOf(functions []symbolID) []symbolID {
+func (l attributeSet) externalsOf(functions []symbolID) []symbolID {
 	var list []symbolID
 	listed := map[symbolID]bool{}
 	for _, f := range functions {
@@ -314,7 +314,7 @@ func (l view) externalsOf(functions []symbolID) []symbolID {
 }
 
 // dropResolvedExternals takes what is defined now off the lists of externals.
-func (l view) dropResolvedExternals() {
+func (l attributeSet) dropResolvedExternals() {
 	for i := range l.sections.list {
 		s := &l.sections.list[i]
 		if s.kind != typeInfo || s.owner == noSection || !s.live() {

@@ -7,17 +7,17 @@ import (
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
-// keepsLost reports whether constants of a function that lost stay: nvlink puts them
+// keepsDiscarded reports whether constants of a function that lost stay: nvlink puts them
 // after those of the one that won, where no code reads them.
-func (rules *ruleSet) keepsLost(s *elf64.Section) bool {
-	return !rules.options.Mend && !rules.options.Relocatable && !rules.mercury && isConstant(s.Type) && s.Type != typeConstant0
+func (rules *ruleSet) keepsDiscarded(s *elf64.Section) bool {
+	return !rules.options.FixNvlinkBugs && !rules.options.Relocatable && !rules.mercury && isConstant(s.Type) && s.Type != typeConstant0
 }
 
 // winner is the code of the function that won over that in a section of an input.
 func (symbols *symbolTable) winner(o *object, section uint32) sectionID {
 	for i := range o.symbols {
 		if y := &o.symbols[i]; y.Type == elf64.Function && y.Section == section {
-			return symbols.list[o.became[i]].section
+			return symbols.list[o.symbolOf[i]].section
 		}
 	}
 	return noSection
@@ -34,7 +34,7 @@ func moveConstants(symbols *symbolTable, sections *sectionTable, calls *callGrap
 		}
 	}
 	//rule: Constants of functions move in the reverse order.
-	//mutate: forward
+	//sassNamemutatesassName: sassNameforwardsassName
 	for _, id := range slices.Backward(moving) {
 		moveConstant(symbols, sections, calls, banks, id)
 	}
@@ -51,7 +51,7 @@ func moveConstant(symbols *symbolTable, sections *sectionTable, calls *callGraph
 			align: s.align, owner: symbols.list[k].section}, true)
 		kernels = append(kernels, bank)
 		//rule: They have one offset in all kernels.
-		//mutate: max(at, sections.list[bank].size) -> sections.list[bank].size
+		//sassNamemutatesassName: sassNamemaxsassName(sassNameatsassName, sassNamesectionssassName.sassNamelistsassName[sassNamebanksassName].sassNamesizesassName) -> sassNamesectionssassName.sassNamelistsassName[sassNamebanksassName].sassNamesizesassName
 		at, align = max(at, sections.list[bank].size), max(align, sections.list[bank].align)
 	}
 	at = alignUp(at, align)
@@ -63,11 +63,11 @@ func moveConstant(symbols *symbolTable, sections *sectionTable, calls *callGraph
 			out.pieces = append(out.pieces, piece{at + p.offset, p.data})
 		}
 		//rule: Banks end aligned.
-		//mutate: alignUp(at+s.size, align) -> at + s.size
+		//sassNamemutatesassName: sassNamealignUpsassName(sassNameatsassName+sassNamessassName.sassNamesizesassName, sassNamealignsassName) -> sassNameatsassName + sassNamessassName.sassNamesizesassName
 		out.size = alignUp(at+s.size, align)
 	}
-	if n := len(s.lost); n > 0 && len(kernels) > 0 {
-		banks.lastLost = at + s.lost[n-1]
+	if n := len(s.discardedAt); n > 0 && len(kernels) > 0 {
+		banks.lastDiscarded = at + s.discardedAt[n-1]
 	}
 	sections.list[id].moved, sections.list[id].removed = at, true
 	symbols.list[s.symbol].dead = true
@@ -101,7 +101,7 @@ func placeConstants(rules *ruleSet, banks *constantTable, filter *kernelFilter, 
 	vector := isVector(s)
 	if packs(rules, filter) {
 		//rule: Equal constants of several inputs are laid out once if kernels may be removed.
-		//mutate: false vector && p.vectors[string(data)]
+		//sassNamemutatesassName: sassNamefalsesassName sassNamevectorsassName && sassNamepsassName.sassNamevectorssassName[sassNamestringsassName(sassNamedatasassName)]
 		m := move{offset: offset, size: s.Size, to: alignUp(p.size, s.Align), leftOut: vector && p.vectors[string(data)]}
 		p.moves = append(p.moves, m)
 		if m.leftOut {
@@ -128,7 +128,7 @@ func isVector(s *elf64.Section) bool {
 		return s.Align == s.Size
 	case 12, 16, 20, 24, 32, 48, 64:
 		//rule: Sections of constants of a vector's size leave a trace in the null symbol.
-		//mutate: false
+		//sassNamemutatesassName: sassNamefalsesassName
 		return true
 	}
 	return false
@@ -136,8 +136,8 @@ func isVector(s *elf64.Section) bool {
 
 // packConstants shortens the section that placeConstants left parts out of.
 func packConstants(out *output) error {
-	id, any := out.sections.byOwner[sectionKey{".nv.constant3", noSection}]
-	if !any || !packs(out.rules, out.filter) || !out.banks.packing.again {
+	id, found := out.sections.byOwner[sectionKey{".nv.constant3", noSection}]
+	if !found || !packs(out.rules, out.filter) || !out.banks.packing.again {
 		return nil
 	}
 	for _, kind := range []string{".rel", ".rela"} {

@@ -54,8 +54,8 @@ type Options struct {
 	Release gpu.Release
 	// Record is what .note.nv.tkinfo says of this link.
 	Record cubin.Tool
-	// Mend asks for a program that is right where nvlink breaks it, see packing.
-	Mend bool
+	// FixNvlinkBugs asks for a program that is right where nvlink breaks it, see packing.
+	FixNvlinkBugs bool
 	// Relocatable makes an output that can be linked again: -r.
 	Relocatable bool
 	// KernelsUsed and VariablesUsed are -kernels-used and -variables-used; parts
@@ -71,30 +71,30 @@ type Options struct {
 	Verbose bool
 	// SuppressStackSizeWarning is -suppress-stack-size-warning.
 	SuppressStackSizeWarning bool
-	// WeakDataOnce leaves out the bytes of weak variables that another definition has
+	// DedupWeakData leaves out the bytes of weak variables that another definition has
 	// won over, where nvlink keeps them.
-	WeakDataOnce bool
-	// LeaveApart is the size from which pieces of inputs are not copied into the
+	DedupWeakData bool
+	// PassThroughSize is the size from which pieces of inputs are not copied into the
 	// output, but listed beside it; 0: all are copied.
-	LeaveApart int
+	PassThroughSize int
 }
 
 // An Output is a link that went well.
 type Output struct {
 	Cubin []byte
-	// Apart are the pieces that Cubin lacks, which is zero there, in their order.
-	Apart []Span
+	// PassThrough are the pieces that Cubin lacks, which is zero there, in their order.
+	PassThrough []PassThrough
 	// Messages are the warnings.
 	Messages message.List
 	// Taken says of every input whether it is part of the output.
 	Taken   []bool
 	Removed []Removal
-	// LeftOut is how many bytes WeakDataOnce has saved.
-	LeftOut uint64
+	// DedupedBytes is how many bytes DedupWeakData has saved.
+	DedupedBytes uint64
 }
 
 // A Span is a piece of the output that lies elsewhere.
-type Span struct {
+type PassThrough struct {
 	Offset int64
 	Data   []byte
 }
@@ -130,24 +130,24 @@ func Merge(inputs []Input, options Options) (*Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Output{Cubin: file, Apart: out.apart, Messages: out.report.messages, Taken: taken,
-		Removed: out.report.removed, LeftOut: out.sections.saved}, nil
+	return &Output{Cubin: file, PassThrough: out.passThrough, Messages: out.report.messages, Taken: taken,
+		Removed: out.report.removed, DedupedBytes: out.sections.dedupedBytes}, nil
 }
 
 // mergeInputs brings the inputs in, in their order.
 func mergeInputs(out *output, inputs []Input) ([]bool, error) {
 	taken := make([]bool, len(inputs))
-	any, over := false, false
+	started, over := false, false
 	reading := readAhead(inputs, out.rules)
 	defer reading.stop()
 	for i := range inputs {
 		in, read := &inputs[i], reading.next()
-		if in.Runtime && !wantsRuntime(out.rules, out.symbols, any) {
+		if in.Runtime && !wantsRuntime(out.rules, out.symbols, started) {
 			// nvlink takes no input after a device runtime that it passed over, unless
 			// it came first of all.
 			//rule: No input comes after a libcudadevrt that was passed over.
-			//mutate: false
-			over = over || any
+			//sassNamemutatesassName: sassNamefalsesassName
+			over = over || started
 			continue
 		}
 		if over {
@@ -164,7 +164,7 @@ func mergeInputs(out *output, inputs []Input) ([]bool, error) {
 		if err := addInput(out, o); err != nil {
 			return nil, err
 		}
-		taken[i], any = true, true
+		taken[i], started = true, true
 		if i == sample {
 			reserve(out.symbols, out.sections, out.names, len(inputs)/sample)
 		}
@@ -191,16 +191,16 @@ func addInput(out *output, o *object) error {
 	out.notes.records = append(out.notes.records, o.records)
 	if o.file.Virtual > 0 {
 		//rule: The output is for the lowest architecture that an input was written for.
-		//mutate: min -> max
+		//sassNamemutatesassName: sassNameminsassName -> sassNamemaxsassName
 		out.notes.virtual = min(out.notes.virtual, o.file.Virtual)
 	}
 	rules, symbols, sections, calls := out.rules, out.symbols, out.sections, out.calls
 	err := inOrder(
 		func() error { return mergeFunctions(out, o) },
-		func() error { return cutDuplicates(rules, symbols, o) },
+		func() error { return dedupSections(rules, symbols, o) },
 		func() error { return mergeVariables(out, o) },
 		//rule: Sections of attributes come after all other ones of their input.
-		//mutate: swap
+		//sassNamemutatesassName: sassNameswapsassName
 		func() error { return mergeSections(out, o) },
 		func() error { return mergeInfoSections(symbols, sections, o) },
 		func() error { return mergeLateBanks(rules, out.mercury, o) },

@@ -111,7 +111,7 @@ func (c code) build() []byte {
 	flags := max(c.arch, 80)<<8 | 4
 	if c.mercury {
 		flags = 100<<8 | 2
-		sections = append(sections, mirrorSections(c.functions, rows, info)...)
+		sections = append(sections, mercurySections(c.functions, rows, info)...)
 	}
 	for i := range sections {
 		switch elf64.SectionType(sections[i].Type) {
@@ -125,15 +125,15 @@ func (c code) build() []byte {
 	return objecttest.ELF(objecttest.ELFFile{Machine: 190, ABIVersion: 8, Flags: flags, Sections: sections})
 }
 
-// mirrorSections are the second program.
-func mirrorSections(functions []fn, symbols, info []byte) []objecttest.Section {
+// mercurySections are the second program.
+func mercurySections(functions []fn, symbols, info []byte) []objecttest.Section {
 	list := []objecttest.Section{
-		{Name: mirrorSymbols, Type: uint32(typeMirrorSymtab), Flags: flagMirror, EntSize: symbolSize, Data: symbols},
-		{Name: mirrorPrefix + ".nv.info", Type: uint32(typeMirrorInfo), Flags: flagMirror, Data: info},
+		{Name: mercurySymbols, Type: uint32(typeMercurySymtab), Flags: flagMercury, EntSize: symbolSize, Data: symbols},
+		{Name: mercuryPrefix + ".nv.info", Type: uint32(typeMercuryInfo), Flags: flagMercury, Data: info},
 	}
 	for _, f := range functions {
 		if !f.outside {
-			list = append(list, objecttest.Section{Name: capsulePrefix + ".text." + f.name, Type: uint32(typeCapsule), Flags: flagMirror, Data: []byte("capsule")})
+			list = append(list, objecttest.Section{Name: capsulePrefix + ".text." + f.name, Type: uint32(typeCapsule), Flags: flagMercury, Data: []byte("capsule")})
 		}
 	}
 	return list
@@ -527,7 +527,7 @@ func TestNothingForHopper(t *testing.T) {
 	}
 }
 
-func TestMercuryIsMirrored(t *testing.T) {
+func TestMercuryIsMercuryed(t *testing.T) {
 	options := plain
 	options.Arch.Number = 100
 	out, err := merge(options, code{functions: []fn{kernel("k", "f"), {name: "f"}, {name: "unused"}}, mercury: true})
@@ -549,7 +549,7 @@ func TestMercuryIsMirrored(t *testing.T) {
 			t.Errorf("%s: the capsule holds %q, want %q, %v", name, data, want, err)
 		}
 	}
-	if f.Section(capsulePrefix+".text.unused") != nil || f.Section(mirrorSymbols) == nil {
+	if f.Section(capsulePrefix+".text.unused") != nil || f.Section(mercurySymbols) == nil {
 		t.Error("the second program is not that of the first one")
 	}
 }
@@ -571,7 +571,7 @@ func FuzzMerge(f *testing.F) {
 		for _, number := range []int{80, 86, 90, 100, -80} { // below zero: with -r
 			options := plain
 			options.Arch.Number, options.Relocatable = max(number, -number), number < 0
-			options.WeakDataOnce = len(a)%2 == 0
+			options.DedupWeakData = len(a)%2 == 0
 			options.Debug, options.Verbose = number == 86, number == 86
 			out, err := Merge([]Input{{Name: "a.o", Cubin: a}, {Name: "b.o", Cubin: b}}, options)
 			if err != nil {

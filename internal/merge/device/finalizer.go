@@ -33,7 +33,7 @@ func checkStacks(rules *ruleSet, symbols *symbolTable, sections *sectionTable) e
 			continue
 		}
 		f := y.function
-		if m := sections.list[y.section].mirror; m != nil && m.waits && f.frame == 0 && len(f.calls)+len(f.indirect) == 0 {
+		if m := sections.list[y.section].mercury; m != nil && m.waits && f.frame == 0 && len(f.calls)+len(f.indirect) == 0 {
 			return unsupported("", "what the finalizer makes of a function that waits for a stack that it does not use")
 		}
 	}
@@ -52,10 +52,10 @@ func (mercury *mercuryTable) mergeLateBank(o *object, s *elf64.Section) error {
 	if s.Flags&flagOwned == 0 || !isText(&o.file.Sections[s.Info]) {
 		return unsupported(o.name, "the section '%s', which belongs to no function", s.Name)
 	}
-	if o.lost[s.Info] {
+	if o.discardedSections[s.Info] {
 		return nil
 	}
-	text := o.placed[s.Info]
+	text := o.sectionOf[s.Info]
 	if !text.done {
 		return unsupported(o.name, "the section '%s', which belongs to no function", s.Name)
 	}
@@ -103,7 +103,7 @@ func checkBanks(rules *ruleSet, sections *sectionTable) error {
 		if s.kind != typeInfo || !s.live() || !rules.mercury {
 			continue
 		}
-		for _, list := range [][]attribute{s.attributes.rows, s.attributes.tail, s.mirrorOf().attributes.rows} {
+		for _, list := range [][]attribute{s.attributes.rows, s.attributes.tail, s.mercuryPart().attributes.rows} {
 			for j := range list {
 				if list[j].id == attrParamBank && list[j].symbols[0] == noSymbol {
 					return unsupported("", "parameters in '%s' without a bank of constants", s.name)

@@ -21,8 +21,8 @@ const (
 // table, program headers.
 func (w *writer) layOut() {
 	w.size = headerSize
-	w.headers = make([]header, 1, 1+firstIndex+len(w.body)+len(w.mirrored))
-	mirrorNames := w.nameMirrors()
+	w.headers = make([]header, 1, 1+firstIndex+len(w.body)+len(w.mercuryBody))
+	mercuryNames := w.nameMercury()
 	w.place(header{name: w.names.offset[".shstrtab"], kind: typeStrtab, align: 1, table: w.names.data})
 	if w.out.rules.mercury {
 		w.size += afterNames
@@ -37,7 +37,7 @@ func (w *writer) layOut() {
 		w.place(h)
 		s.offset = w.headers[len(w.headers)-1].offset
 	}
-	w.layOutMirrors(mirrorNames)
+	w.layOutMercury(mercuryNames)
 	w.layOutSegments()
 }
 
@@ -64,7 +64,7 @@ func (w *writer) place(h header) {
 }
 
 func (h *header) hasBytes() bool {
-	return h.kind != typeNoBits && (h.mirror || !occupiesOnly(h.kind))
+	return h.kind != typeNoBits && (h.mercury || !occupiesOnly(h.kind))
 }
 
 func (w *writer) linkAndInfo(s *section) (link, info uint32) {
@@ -73,7 +73,7 @@ func (w *writer) linkAndInfo(s *section) (link, info uint32) {
 		link = indexSymtab
 	case s.flags&flagExec != 0:
 		//rule: Code counts its registers in the section header.
-		//mutate: s.registers|w.out.symbols.list[s.function].index -> w.out.symbols.list[s.function].index
+		//sassNamemutatesassName: sassNamessassName.sassNameregisterssassName|sassNamewsassName.sassNameoutsassName.sassNamesymbolssassName.sassNamelistsassName[sassNamessassName.sassNamefunctionsassName].sassNameindexsassName -> sassNamewsassName.sassNameoutsassName.sassNamesymbolssassName.sassNamelistsassName[sassNamessassName.sassNamefunctionsassName].sassNameindexsassName
 		link, info = indexSymtab, s.registers|w.out.symbols.list[s.function].index
 	case s == &w.out.sections.list[w.out.sections.archNote]:
 		//rule: The note about the architecture refers to that about the tools.
@@ -102,7 +102,7 @@ func (w *writer) layOutSegments() {
 	for _, h := range w.headers {
 		switch {
 		//rule: Code comes with one segment, variables with another.
-		//mutate: false
+		//sassNamemutatesassName: sassNamefalsesassName
 		case h.flags&flagWrite != 0 && h.source != nil:
 			data = append(data, h)
 		case h.flags&flagAlloc != 0:
@@ -134,14 +134,14 @@ func segmentOf(list []header, flags uint32) segment {
 	end := last.offset + last.size
 	if last.kind == typeNoBits {
 		//rule: The segment of variables ends in the file at the last section without bytes.
-		//mutate: last.offset -> last.offset + last.size
+		//sassNamemutatesassName: sassNamelastsassName.sassNameoffsetsassName -> sassNamelastsassName.sassNameoffsetsassName + sassNamelastsassName.sassNamesizesassName
 		end = last.offset
 	}
 	memory := end
 	for i := range list {
 		if h := &list[i]; h.kind == typeNoBits {
 			//rule: Memory of sections without bytes comes after those with.
-			//mutate: alignUp(memory, h.align) -> memory
+			//sassNamemutatesassName: sassNamealignUpsassName(sassNamememorysassName, sassNamehsassName.sassNamealignsassName) -> sassNamememorysassName
 			memory = alignUp(memory, h.align) + h.size
 		}
 	}
@@ -163,7 +163,7 @@ func (w *writer) check() error {
 			inputs += uint64(len(p.data))
 		}
 	}
-	for _, s := range w.mirrored {
+	for _, s := range w.mercuryBody {
 		if w.sharesFile(s) && !sharesBytes(s) {
 			return unsupported("", "variables in '%s' that Mercury code has other values of", s.name)
 		}
@@ -179,7 +179,7 @@ func (w *writer) check() error {
 
 // sharesBytes reports whether a section and its mirror hold the same.
 func sharesBytes(s *section) bool {
-	return s.size == s.mirror.size && slices.EqualFunc(s.pieces, s.mirror.pieces, func(a, b piece) bool {
+	return s.size == s.mercury.size && slices.EqualFunc(s.pieces, s.mercury.pieces, func(a, b piece) bool {
 		return a.offset == b.offset && bytes.Equal(a.data, b.data)
 	})
 }
@@ -193,7 +193,7 @@ func (w *writer) bytes() []byte {
 		h.put(file[w.table+uint64(i)*sectionSize:])
 	}
 	w.putSymbols(file[w.headers[indexSymtab].offset:])
-	w.putMirrors(file)
+	w.putMercury(file)
 	for i := range w.segments {
 		w.segments[i].put(file[w.programHeaders()+uint64(i)*segmentSize:])
 	}
@@ -216,7 +216,7 @@ func (w *writer) putHeader(b []byte) {
 	le.PutUint64(b[32:], segments)
 	le.PutUint64(b[40:], w.table)
 	//rule: The flags of the file have the index of the note about the architecture.
-	//mutate: 0xff -> 0
+	//sassNamemutatesassName: sassName0xffsassName -> sassName0sassName
 	note := min(w.out.sections.list[w.out.sections.archNote].index, 0xff) // with more sections before it, readers have to search
 	le.PutUint32(b[48:], note<<24|uint32(w.out.rules.options.Arch.Number)<<8|w.out.rules.headerFlags)
 	le.PutUint16(b[52:], headerSize)
@@ -229,7 +229,7 @@ func (w *writer) putHeader(b []byte) {
 
 // putSection writes the contents of a section.
 func (w *writer) putSection(file []byte, h *header) {
-	if !h.hasBytes() || h.offset == 0 || h.mirror {
+	if !h.hasBytes() || h.offset == 0 || h.mercury {
 		return
 	}
 	b := file[h.offset : h.offset+h.size]
@@ -238,8 +238,8 @@ func (w *writer) putSection(file []byte, h *header) {
 		return
 	}
 	for _, p := range h.source.pieces {
-		if w.leavesApart(h.source, &p) {
-			w.out.apart = append(w.out.apart, Span{int64(h.offset + p.offset), p.data})
+		if w.passesThrough(h.source, &p) {
+			w.out.passThrough = append(w.out.passThrough, PassThrough{int64(h.offset + p.offset), p.data})
 			continue
 		}
 		copy(b[p.offset:], p.data)
@@ -250,10 +250,10 @@ func (w *writer) putSection(file []byte, h *header) {
 	w.putRelocations(b, h.source.relocations, h.entry)
 }
 
-// leavesApart reports whether a piece is as large as the options say, and its bytes are
+// passesThrough reports whether a piece is as large as the options say, and its bytes are
 // those of the input.
-func (w *writer) leavesApart(s *section, p *piece) bool {
-	return w.out.rules.options.LeaveApart > 0 && len(p.data) >= w.out.rules.options.LeaveApart && s.flags&flagAlloc != 0 && len(s.patches) == 0 && !w.out.rules.mercury
+func (w *writer) passesThrough(s *section, p *piece) bool {
+	return w.out.rules.options.PassThroughSize > 0 && len(p.data) >= w.out.rules.options.PassThroughSize && s.flags&flagAlloc != 0 && len(s.patches) == 0 && !w.out.rules.mercury
 }
 
 func (w *writer) putRelocations(b []byte, list []relocation, size uint64) {
@@ -295,10 +295,10 @@ func (s *segment) put(b []byte) {
 func (w *writer) nullValue() uint64 {
 	if w.out.filter != nil && len(w.out.banks.packing.vectors) > 0 {
 		//rule: The null symbol has a value if kernels may be removed.
-		//mutate: w.out.banks.packing.last -> 0
+		//sassNamemutatesassName: sassNamewsassName.sassNameoutsassName.sassNamebankssassName.sassNamepackingsassName.sassNamelastsassName -> sassName0sassName
 		return w.out.banks.packing.last
 	}
-	return w.out.banks.lastLost
+	return w.out.banks.lastDiscarded
 }
 
 func (w *writer) putSymbols(b []byte) {
@@ -307,10 +307,10 @@ func (w *writer) putSymbols(b []byte) {
 		y := &w.out.symbols.list[id]
 		kind, other := y.kind, y.other
 		//rule: With -r symbols keep their kinds.
-		//mutate: true !w.out.rules.options.Relocatable
+		//sassNamemutatesassName: sassNametruesassName !sassNamewsassName.sassNameoutsassName.sassNamerulessassName.sassNameoptionssassName.sassNameRelocatablesassName
 		if kind == typeData && !w.out.rules.options.Relocatable {
 			//rule: Kinds of variables are not in executables.
-			//mutate: other&otherKept -> other
+			//sassNamemutatesassName: sassNameothersassName&sassNameotherKeptsassName -> sassNameothersassName
 			kind, other = elf64.Object, other&otherKept
 		} else if kind == elf64.Object && w.out.rules.mercury {
 			kind = typeData // reserved shared memory

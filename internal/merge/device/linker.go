@@ -20,7 +20,7 @@ type output struct {
 	notes      *noteTable
 	report     *linkReport
 
-	apart []Span // of the file
+	passThrough []PassThrough // of the file
 }
 
 // A symbolTable holds symbols in the order of their creation, which decides most other
@@ -45,7 +45,7 @@ type sectionTable struct {
 	info, compat, toolNote, archNote sectionID
 	callGraph, prototypes            sectionID
 
-	saved uint64 // bytes of variables, see cutDuplicates
+	dedupedBytes uint64 // bytes of variables, see dedupSections
 }
 
 // nameTables are the names of sections and symbols, in the order of their creation.
@@ -72,8 +72,8 @@ type attributeTable struct {
 
 // A constantTable is where constants went.
 type constantTable struct {
-	packing  packing
-	lastLost uint64 // where the last constants went of a function that lost
+	packing       packing
+	lastDiscarded uint64 // where the last constants went of a function that lost
 }
 
 // A mercuryTable is what the finalizer adds to the program.
@@ -125,8 +125,8 @@ type symbol struct {
 	origin    string // the input that defines it
 	function  *function
 	index     uint32 // in the output
-	// mirrorSize is that of a function's Mercury code.
-	mirrorSize uint64
+	// mercurySize is that of a function's Mercury code.
+	mercurySize uint64
 }
 
 // A function holds what is known of a symbol that is one.
@@ -166,17 +166,17 @@ type section struct {
 
 	relocations []relocation // in the order of the inputs; decideRelocations reverses them
 	patches     []patch
-	second      bool // the name for the other kind of relocations exists too
+	hasRelName  bool // the name for the other kind of relocations exists too
 	attributes  attributeList
 
-	mirror *mirror // of Mercury code
+	mercury *mercurySection // of Mercury code
 
-	removed bool     // with its function: even the name is gone
-	dropped bool     // not written, but its name is
-	dynamic uint64   // where dynamic shared memory starts
-	late    bool     // comes last in the file
-	moved   uint64   // where the constants of a device function start in those of its kernels
-	lost    []uint64 // where constants of functions that lost are
+	removed     bool     // with its function: even the name is gone
+	dropped     bool     // not written, but its name is
+	dynamic     uint64   // where dynamic shared memory starts
+	late        bool     // comes last in the file
+	moved       uint64   // where the constants of a device function start in those of its kernels
+	discardedAt []uint64 // where constants of functions that lost are
 
 	index  uint32
 	offset uint64 // in the file
@@ -219,7 +219,7 @@ func (sections *sectionTable) addNotes(rules *ruleSet) {
 	if rules.compat {
 		sections.compat = sections.newSection(section{name: ".nv.compat", kind: typeCompat, align: 4, owner: noSection}, false)
 		//rule: Every program for sm_90 says whether it is for that alone.
-		//mutate: []attribute{{form: 2, id: compatSpecific}} -> nil
+		//sassNamemutatesassName: []sassNameattributesassName{{sassNameformsassName: sassName2sassName, sassNameidsassName: sassNamecompatSpecificsassName}} -> sassNamenilsassName
 		sections.list[sections.compat].attributes.added = []attribute{{form: 2, id: compatSpecific}}
 		if rules.accelerated {
 			sections.list[sections.compat].attributes.added[0].value = 1
@@ -256,7 +256,7 @@ func (symbols *symbolTable) newSymbol(y symbol) symbolID {
 // nameSection enters the names that come with a section.
 func (names *nameTables) nameSection(s *section, id sectionID) {
 	//rule: Host references leave the names of shared memory behind.
-	//mutate: false
+	//sassNamemutatesassName: sassNamefalsesassName
 	if names.leavesShared && s.kind == typeShared && s.owner != noSection {
 		// Removal by host references leaves this name behind.
 		names.sections.add(s.name)
@@ -267,13 +267,13 @@ func (names *nameTables) nameSection(s *section, id sectionID) {
 		return // the finalizer names it last
 	}
 	if names.rules.mercury {
-		name := mirrorName(s.name)
+		name := mercuryName(s.name)
 		names.sections[len(names.sections)-1].room = len(name)
 		names.symbols.addSection(name, id)
 		return
 	}
 	//rule: With -r there are no names for relocations of bank 0.
-	//mutate: true !names.rules.options.Relocatable
+	//sassNamemutatesassName: sassNametruesassName !sassNamenamessassName.sassNamerulessassName.sassNameoptionssassName.sassNameRelocatablesassName
 	if s.kind == typeConstant0 && s.owner != noSection && !names.rules.options.Relocatable {
 		// Bank 0 of a kernel comes with a name for relocations that it never has.
 		//rule: Bank 0 comes with a name for relocations.

@@ -75,7 +75,7 @@ func duplicate(symbols *symbolTable, report *linkReport, o *object, y *elf64.Sym
 		notes = append(notes, fmt.Sprintf("'%s' defines it, '%s' refers to it", old.origin, old.from))
 	}
 	//rule: A second definition names the first input that knew the symbol.
-	//mutate: old.from -> o.name
+	//sassNamemutatesassName: sassNameoldsassName.sassNamefromsassName -> sassNameosassName.sassNamenamesassName
 	report.clash("duplicate-symbol", o, y.Name, notes, "Multiple definition of '%s' in '%s', first defined in '%s'", y.Name, o.name, old.from)
 }
 

@@ -9,59 +9,59 @@ import (
 
 // From sm_100 on a cubin holds the program twice: as instructions, and as
 // Mercury code for the driver's finalizer. Sections of the second program
-// mirror those of the first one, have flagMirror, and are called .nv.merc and
+// mirror those of the first one, have flagMercury, and are called .nv.merc and
 // then as the section; those of code .nv.capmerc. They are merged by the same
 // rules.
 const (
-	flagMirror     = 0x10000000
-	mirrorPrefix   = ".nv.merc"
-	capsulePrefix  = ".nv.capmerc"
-	mirrorSymbols  = ".nv.merc.symtab"
-	capsuleAlign   = 16
-	afterNames     = 36 // bytes that nvlink leaves unused after .shstrtab
-	systemShared   = 64 // where the shared memory of the system starts
-	reservedSize   = 2 * sectionSize
-	reservedAlign  = 16
-	mirrorKindBase = 0x10000
+	flagMercury     = 0x10000000
+	mercuryPrefix   = ".nv.merc"
+	capsulePrefix   = ".nv.capmerc"
+	mercurySymbols  = ".nv.merc.symtab"
+	capsuleAlign    = 16
+	afterNames      = 36 // bytes that nvlink leaves unused after .shstrtab
+	systemShared    = 64 // where the shared memory of the system starts
+	reservedSize    = 2 * sectionSize
+	reservedAlign   = 16
+	mercuryKindBase = 0x10000
 
-	reserved        = ".nv.shared.reserved.0"
-	constants       = ".nv.constant3"
-	mirrorConstants = ".nv.constant.user"
+	reserved         = ".nv.shared.reserved.0"
+	constants        = ".nv.constant3"
+	mercuryConstants = ".nv.constant.user"
 )
 
 const (
-	typeCapsule      elf64.SectionType = 0x70000016
-	typeMirrorBank3  elf64.SectionType = 0x7000007c
-	typeMirrorRela   elf64.SectionType = 0x70000082
-	typeMirrorInfo   elf64.SectionType = 0x70000083
-	typeMirrorSymtab elf64.SectionType = 0x70000085
-	typeMirrorCalls  elf64.SectionType = 0x7000008a // since 13.4
-	typeMirrorProtos elf64.SectionType = 0x7000008b // since 13.4
+	typeCapsule       elf64.SectionType = 0x70000016
+	typeMercuryBank3  elf64.SectionType = 0x7000007c
+	typeMercuryRela   elf64.SectionType = 0x70000082
+	typeMercuryInfo   elf64.SectionType = 0x70000083
+	typeMercurySymtab elf64.SectionType = 0x70000085
+	typeMercuryCalls  elf64.SectionType = 0x7000008a // since 13.4
+	typeMercuryProtos elf64.SectionType = 0x7000008b // since 13.4
 )
 
 // Relocations of the second program.
 const (
-	mirror64         relocationKind = mirrorKindBase + 2
-	mirrorOffset3    relocationKind = mirrorKindBase + 3 // of a variable in its memory
-	mirrorOffset4    relocationKind = mirrorKindBase + 4
-	mirrorLow        relocationKind = mirrorKindBase + 5
-	mirrorHigh       relocationKind = mirrorKindBase + 6
-	mirrorClear      relocationKind = mirrorKindBase + 14
-	mirrorUnified    relocationKind = mirrorKindBase + 0x32
-	mirrorUniLow     relocationKind = mirrorKindBase + 0x3e
-	mirrorUniHigh    relocationKind = mirrorKindBase + 0x3f
-	mirrorDescriptor relocationKind = mirrorKindBase + 8
-	mirrorCall28     relocationKind = mirrorKindBase + 0x28
-	mirrorCall29     relocationKind = mirrorKindBase + 0x29
-	mirrorFrame      relocationKind = mirrorKindBase + 0x3d
-	mirrorGlobal     relocationKind = mirrorKindBase + 1
+	mercury64         relocationKind = mercuryKindBase + 2
+	mercuryOffset3    relocationKind = mercuryKindBase + 3 // of a variable in its memory
+	mercuryOffset4    relocationKind = mercuryKindBase + 4
+	mercuryLow        relocationKind = mercuryKindBase + 5
+	mercuryHigh       relocationKind = mercuryKindBase + 6
+	mercuryClear      relocationKind = mercuryKindBase + 14
+	mercuryUnified    relocationKind = mercuryKindBase + 0x32
+	mercuryUniLow     relocationKind = mercuryKindBase + 0x3e
+	mercuryUniHigh    relocationKind = mercuryKindBase + 0x3f
+	mercuryDescriptor relocationKind = mercuryKindBase + 8
+	mercuryCall28     relocationKind = mercuryKindBase + 0x28
+	mercuryCall29     relocationKind = mercuryKindBase + 0x29
+	mercuryFrame      relocationKind = mercuryKindBase + 0x3d
+	mercuryGlobal     relocationKind = mercuryKindBase + 1
 
 	// capsuleField is ours: the offset of a constant in a capsule.
 	capsuleField relocationKind = 1 << 31
 )
 
 // A mirror is what mirrors a section.
-type mirror struct {
+type mercurySection struct {
 	pieces      []piece
 	size        uint64
 	align       uint64
@@ -90,85 +90,85 @@ func leftToFinalizer(s *elf64.Section) string {
 	return ""
 }
 
-// mirrorName is the name of a section in the second program, without the prefix
+// mercuryName is the name of a section in the second program, without the prefix
 // of all names there.
-func mirrorName(name string) string {
+func mercuryName(name string) string {
 	switch name {
 	case constants:
-		return mirrorConstants
+		return mercuryConstants
 	case ".rela" + constants:
-		return ".rela" + mirrorConstants
+		return ".rela" + mercuryConstants
 	}
 	return name
 }
 
-// firstName is the name in the first program of a section of the second one.
-func firstName(name string) string {
+// sassName is the name in the first program of a section of the second one.
+func sassName(name string) string {
 	switch name {
-	case mirrorConstants:
+	case mercuryConstants:
 		return constants
-	case ".rela" + mirrorConstants:
+	case ".rela" + mercuryConstants:
 		return ".rela" + constants
 	}
 	return name
 }
 
-// knownMirror reports whether the rules cover a section of the second program.
-func knownMirror(s *elf64.Section) bool {
-	flags := s.Flags &^ flagMirror
+// knownMercury reports whether the rules cover a section of the second program.
+func knownMercury(s *elf64.Section) bool {
+	flags := s.Flags &^ flagMercury
 	switch s.Type {
 	case typeCapsule:
 		return strings.HasPrefix(s.Name, capsulePrefix+".text.") && flags == 0
-	case typeMirrorSymtab:
-		return s.Name == mirrorSymbols && flags == 0
-	case typeMirrorCalls:
-		return s.Name == mirrorPrefix+".nv.callgraph" && flags == 0
-	case typeMirrorProtos:
-		return s.Name == mirrorPrefix+".nv.prototype" && flags == 0
-	case typeMirrorInfo:
-		return strings.HasPrefix(s.Name, mirrorPrefix+".nv.info") && flags&^flagOwned == 0
-	case typeMirrorRela:
-		return strings.HasPrefix(s.Name, mirrorPrefix+".rela.") && flags == flagOwned
+	case typeMercurySymtab:
+		return s.Name == mercurySymbols && flags == 0
+	case typeMercuryCalls:
+		return s.Name == mercuryPrefix+".nv.callgraph" && flags == 0
+	case typeMercuryProtos:
+		return s.Name == mercuryPrefix+".nv.prototype" && flags == 0
+	case typeMercuryInfo:
+		return strings.HasPrefix(s.Name, mercuryPrefix+".nv.info") && flags&^flagOwned == 0
+	case typeMercuryRela:
+		return strings.HasPrefix(s.Name, mercuryPrefix+".rela.") && flags == flagOwned
 	case typeProgBits:
-		return isLines(strings.TrimPrefix(s.Name, mirrorPrefix)) && flags == 0
+		return isLines(strings.TrimPrefix(s.Name, mercuryPrefix)) && flags == 0
 	case typeInit:
-		return s.Name == mirrorPrefix+".nv.global.init" && flags == flagAlloc|flagWrite
+		return s.Name == mercuryPrefix+".nv.global.init" && flags == flagAlloc|flagWrite
 	case typeReserved:
-		return s.Name == mirrorPrefix+reserved && flags == flagAlloc|flagWrite
-	case typeMirrorBank3:
-		return s.Name == mirrorPrefix+mirrorConstants && flags == flagAlloc
+		return s.Name == mercuryPrefix+reserved && flags == flagAlloc|flagWrite
+	case typeMercuryBank3:
+		return s.Name == mercuryPrefix+mercuryConstants && flags == flagAlloc
 	}
 	return false
 }
 
-// readMirror finds the sections of the second program by the names of those
+// readMercury finds the sections of the second program by the names of those
 // that they mirror.
-func (o *object) readMirror(rules *ruleSet) error {
+func (o *object) readMercury(rules *ruleSet) error {
 	if !rules.mercury {
 		return nil
 	}
-	o.twins, o.mirrored = map[string]int{}, make([]uint64, len(o.file.Sections))
+	o.mercurySections, o.mercuryStarts = map[string]int{}, make([]uint64, len(o.file.Sections))
 	for i := range o.file.Sections {
 		s := &o.file.Sections[i]
-		if s.Flags&flagMirror == 0 {
+		if s.Flags&flagMercury == 0 {
 			continue
 		}
 		name, found := strings.CutPrefix(s.Name, capsulePrefix)
 		if !found {
-			name = firstName(strings.TrimPrefix(s.Name, mirrorPrefix))
+			name = sassName(strings.TrimPrefix(s.Name, mercuryPrefix))
 		}
-		if _, twice := o.twins[name]; twice {
+		if _, twice := o.mercurySections[name]; twice {
 			return unsupported(o.name, "two sections '%s'", s.Name)
 		}
-		o.twins[name] = i
+		o.mercurySections[name] = i
 	}
-	if err := o.readMirrorSymbols(); err != nil {
+	if err := o.readMercurySymbols(); err != nil {
 		return err
 	}
-	if err := o.checkMirrorAttributes(); err != nil {
+	if err := o.checkMercuryAttributes(); err != nil {
 		return err
 	}
-	return o.checkMirrorCalls()
+	return o.checkMercuryCalls()
 }
 
 // Attributes that only one of the programs has, and those that are about places in
@@ -179,25 +179,25 @@ var (
 	attributesOfPlaces = map[byte]bool{0x1c: true, 0x28: true, 0x29: true, 0x31: true, 0x34: true, 0x55: true}
 )
 
-// checkMirrorAttributes sees to it that all other attributes of the second program are
+// checkMercuryAttributes sees to it that all other attributes of the second program are
 // those of the first one.
-func (o *object) checkMirrorAttributes() error {
+func (o *object) checkMercuryAttributes() error {
 	for i := range o.file.Sections {
 		s := &o.file.Sections[i]
-		twin := o.twin(s.Name)
-		if s.Type != typeInfo || twin == nil {
+		mercury := o.mercuryOf(s.Name)
+		if s.Type != typeInfo || mercury == nil {
 			continue
 		}
 		first, err := o.comparedRows(s, attributesOfFirst)
 		if err != nil {
 			return err
 		}
-		second, err := o.comparedRows(twin, attributesOfSecond)
+		second, err := o.comparedRows(mercury, attributesOfSecond)
 		if err != nil {
 			return err
 		}
 		if !bytes.Equal(first, second) {
-			return unsupported(o.name, "a section '%s' that is not the same as '%s'", twin.Name, s.Name)
+			return unsupported(o.name, "a section '%s' that is not the same as '%s'", mercury.Name, s.Name)
 		}
 	}
 	return nil
@@ -214,72 +214,72 @@ func (o *object) comparedRows(s *elf64.Section, own map[byte]bool) (rows []byte,
 	return rows, err
 }
 
-// checkMirrorCalls sees to it that the call graph of the second program is that of
+// checkMercuryCalls sees to it that the call graph of the second program is that of
 // the first one.
-func (o *object) checkMirrorCalls() error {
+func (o *object) checkMercuryCalls() error {
 	for i := range o.file.Sections {
 		s := &o.file.Sections[i]
 		if s.Type != typeCallGraph && s.Type != typePrototype {
 			continue
 		}
-		if twin := o.twin(s.Name); twin != nil && !bytes.Equal(o.bytes(s), o.bytes(twin)) {
-			return unsupported(o.name, "a section '%s' that is not the same as '%s'", twin.Name, s.Name)
+		if mercury := o.mercuryOf(s.Name); mercury != nil && !bytes.Equal(o.bytes(s), o.bytes(mercury)) {
+			return unsupported(o.name, "a section '%s' that is not the same as '%s'", mercury.Name, s.Name)
 		}
 	}
 	return nil
 }
 
-// readMirrorSymbols reads the sizes of functions of the second program, whose
+// readMercurySymbols reads the sizes of functions of the second program, whose
 // table is the same as that of the first one but for the symbols of bank 0.
-func (o *object) readMirrorSymbols() error {
-	at, ok := o.twins[".symtab"]
+func (o *object) readMercurySymbols() error {
+	at, ok := o.mercurySections[".symtab"]
 	if !ok {
-		return unsupported(o.name, "code for Mercury without '%s'", mirrorSymbols)
+		return unsupported(o.name, "code for Mercury without '%s'", mercurySymbols)
 	}
 	b := o.bytes(&o.file.Sections[at])
 	if len(b)%symbolSize != 0 || len(b)/symbolSize > len(o.symbols) {
-		return damage(o.name, "section %s of %d bytes for %d symbols", mirrorSymbols, len(b), len(o.symbols))
+		return damage(o.name, "section %s of %d bytes for %d symbols", mercurySymbols, len(b), len(o.symbols))
 	}
-	o.mirrorSizes = make([]uint64, len(o.symbols))
+	o.mercurySizes = make([]uint64, len(o.symbols))
 	for i := range len(b) / symbolSize {
 		row := b[i*symbolSize:]
 		name, err := o.stringAt(le.Uint32(row))
-		if err != nil || firstName(name) != o.symbols[i].Name {
-			return unsupported(o.name, "a table '%s' with other symbols", mirrorSymbols)
+		if err != nil || sassName(name) != o.symbols[i].Name {
+			return unsupported(o.name, "a table '%s' with other symbols", mercurySymbols)
 		}
-		o.mirrorSizes[i] = le.Uint64(row[16:])
+		o.mercurySizes[i] = le.Uint64(row[16:])
 		if y := &o.symbols[i]; row[4] != byte(y.Binding)<<4|byte(y.Type) || row[5] != y.Other ||
-			y.Type != elf64.Object && le.Uint64(row[8:]) != y.Value || y.Type != elf64.Function && o.mirrorSizes[i] != y.Size {
-			return unsupported(o.name, "a symbol '%s' that is another one in '%s'", y.Name, mirrorSymbols)
+			y.Type != elf64.Object && le.Uint64(row[8:]) != y.Value || y.Type != elf64.Function && o.mercurySizes[i] != y.Size {
+			return unsupported(o.name, "a symbol '%s' that is another one in '%s'", y.Name, mercurySymbols)
 		}
 	}
 	return nil
 }
 
 // twin gives the section that mirrors another one.
-func (o *object) twin(name string) *elf64.Section {
-	if at, ok := o.twins[name]; ok {
+func (o *object) mercuryOf(name string) *elf64.Section {
+	if at, ok := o.mercurySections[name]; ok {
 		return &o.file.Sections[at]
 	}
 	return nil
 }
 
-// placeMirror brings in what mirrors a section that was placed.
-func placeMirror(o *object, index int, out *section) {
-	twin := o.twin(o.file.Sections[index].Name)
-	if twin == nil {
+// placeMercury brings in what mirrors a section that was placed.
+func placeMercury(o *object, index int, out *section) {
+	mercury := o.mercuryOf(o.file.Sections[index].Name)
+	if mercury == nil {
 		return
 	}
-	m := out.mirror
+	m := out.mercury
 	if m == nil {
-		m = &mirror{kind: twin.Type, flags: twin.Flags, align: twin.Align}
-		out.mirror = m
+		m = &mercurySection{kind: mercury.Type, flags: mercury.Flags, align: mercury.Align}
+		out.mercury = m
 	}
-	m.align = max(m.align, twin.Align)
-	at := alignUp(m.size, twin.Align)
-	data := o.bytes(twin)
+	m.align = max(m.align, mercury.Align)
+	at := alignUp(m.size, mercury.Align)
+	data := o.bytes(mercury)
 	m.pieces, m.size = append(m.pieces, piece{at, data}), at+uint64(len(data))
-	o.mirrored[index] = at
+	o.mercuryStarts[index] = at
 }
 
 // isReserved reports whether a section is the shared memory of the system, which
@@ -290,38 +290,38 @@ func isReserved(s *elf64.Section) bool {
 
 // placeReserved brings in the shared memory of the system, once.
 func (sections *sectionTable) placeReserved(o *object, s *elf64.Section) (placement, error) {
-	twin := o.twin(s.Name)
-	if s.Size != reservedSize || twin == nil || twin.Size != s.Size || s.Align != reservedAlign || twin.Align != s.Align {
+	mercury := o.mercuryOf(s.Name)
+	if s.Size != reservedSize || mercury == nil || mercury.Size != s.Size || s.Align != reservedAlign || mercury.Align != s.Align {
 		return placement{}, unsupported(o.name, "a section '%s' of %d bytes, or without a mirror", s.Name, s.Size)
 	}
 	id, known := sections.byOwner[sectionKey{s.Name, noSection}]
 	if !known {
 		//rule: What sm_110 reserves starts after what all reserve.
-		//mutate: systemShared + s.Size -> s.Size
+		//sassNamemutatesassName: sassNamesystemSharedsassName + sassNamessassName.sassNameSizesassName -> sassNamessassName.sassNameSizesassName
 		id = sections.newSection(section{name: s.Name, kind: s.Type, flags: s.Flags, align: s.Align, owner: noSection, size: systemShared + s.Size}, true)
-		sections.list[id].mirror = &mirror{kind: twin.Type, flags: twin.Flags, align: twin.Align, size: twin.Size}
+		sections.list[id].mercury = &mercurySection{kind: mercury.Type, flags: mercury.Flags, align: mercury.Align, size: mercury.Size}
 	}
 	return placement{section: id, done: true}, nil
 }
 
-// mirrorText brings in the Mercury code of a function.
-func mirrorText(o *object, s *elf64.Section, text *section) error {
-	twin := o.twin(s.Name)
-	if twin == nil || twin.Type != typeCapsule || twin.Size < 4 {
+// placeMercuryText brings in the Mercury code of a function.
+func placeMercuryText(o *object, s *elf64.Section, text *section) error {
+	mercury := o.mercuryOf(s.Name)
+	if mercury == nil || mercury.Type != typeCapsule || mercury.Size < 4 {
 		return unsupported(o.name, "the function in '%s' without code for Mercury", s.Name)
 	}
-	data := o.bytes(twin)
+	data := o.bytes(mercury)
 	//rule: Kernels are scheduled anew that wait for a stack they don't use.
-	//mutate: false waitsForStack(o.bytes(s))
-	text.mirror = &mirror{pieces: []piece{{data: data}}, size: uint64(len(data)), kind: typeCapsule, flags: flagMirror, align: capsuleAlign,
+	//sassNamemutatesassName: sassNamefalsesassName sassNamewaitsForStacksassName(sassNameosassName.sassNamebytessassName(sassNamessassName))
+	text.mercury = &mercurySection{pieces: []piece{{data: data}}, size: uint64(len(data)), kind: typeCapsule, flags: flagMercury, align: capsuleAlign,
 		waits: waitsForStack(o.bytes(s))}
 	return nil
 }
 
-// mirrorOf gives the mirror of a section that has only rows.
-func (s *section) mirrorOf() *mirror {
-	if s.mirror == nil {
-		s.mirror = &mirror{}
+// mercuryPart gives the mirror of a section that has only rows.
+func (s *section) mercuryPart() *mercurySection {
+	if s.mercury == nil {
+		s.mercury = &mercurySection{}
 	}
-	return s.mirror
+	return s.mercury
 }

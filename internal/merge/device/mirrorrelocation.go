@@ -7,32 +7,32 @@ import (
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
-// mergeMirrorRows brings in the relocations that mirror those of a section.
-func mergeMirrorRows(rules *ruleSet, sections *sectionTable, names *nameTables, report *linkReport, o *object, s *elf64.Section, id sectionID) error {
-	twin := o.twin(s.Name)
-	if twin == nil {
+// mergeMercuryRows brings in the relocations that mirror those of a section.
+func mergeMercuryRows(rules *ruleSet, sections *sectionTable, names *nameTables, report *linkReport, o *object, s *elf64.Section, id sectionID) error {
+	mercury := o.mercuryOf(s.Name)
+	if mercury == nil {
 		return nil
 	}
-	b := o.bytes(twin)
-	if twin.Type != typeMirrorRela || twin.EntSize != relaSize || len(b)%relaSize != 0 {
-		return damage(o.name, "section %s of %d bytes in rows of %d", twin.Name, len(b), twin.EntSize)
+	b := o.bytes(mercury)
+	if mercury.Type != typeMercuryRela || mercury.EntSize != relaSize || len(b)%relaSize != 0 {
+		return damage(o.name, "section %s of %d bytes in rows of %d", mercury.Name, len(b), mercury.EntSize)
 	}
-	target := o.twin(o.file.Sections[s.Info].Name)
+	target := o.mercuryOf(o.file.Sections[s.Info].Name)
 	if target == nil {
-		return damage(o.name, "section %s is about nothing", twin.Name)
+		return damage(o.name, "section %s is about nothing", mercury.Name)
 	}
 	fields := newCapsuleRows(o, s, target)
 	for first := true; len(b) > 0; b = b[relaSize:] {
 		r := relocation{offset: le.Uint64(b), kind: relocationKind(le.Uint32(b[8:])), addend: int64(le.Uint64(b[16:]))}
 		index := le.Uint32(b[12:])
-		if err := sections.resolveMirrorRow(o, s, target, &r, index); err != nil {
+		if err := sections.resolveMercuryRow(o, s, target, &r, index); err != nil {
 			return err
 		}
 		if leftOut(rules, report, o, s, &r, index) {
 			continue
 		}
 		if r.addend == 0 && !first {
-			nameSecondKind(rules, sections, names, id)
+			reserveRelName(rules, sections, names, id)
 		}
 		first = false
 		if y := &o.symbols[index]; target.Type == typeCapsule && isConstantSymbol(y) {
@@ -44,8 +44,8 @@ func mergeMirrorRows(rules *ruleSet, sections *sectionTable, names *nameTables, 
 				continue
 			}
 		}
-		r.offset += o.mirrored[s.Info]
-		m := sections.list[id].mirrorOf()
+		r.offset += o.mercuryStarts[s.Info]
+		m := sections.list[id].mercuryPart()
 		m.relocations = append(m.relocations, r)
 	}
 	if len(fields.rows) > 0 {
@@ -54,9 +54,9 @@ func mergeMirrorRows(rules *ruleSet, sections *sectionTable, names *nameTables, 
 	return nil
 }
 
-// resolveMirrorRow finds the symbol of a row of the second program and checks its
+// resolveMercuryRow finds the symbol of a row of the second program and checks its
 // place. Offsets in code count what its capsule expands to.
-func (sections *sectionTable) resolveMirrorRow(o *object, s, target *elf64.Section, r *relocation, index uint32) error {
+func (sections *sectionTable) resolveMercuryRow(o *object, s, target *elf64.Section, r *relocation, index uint32) error {
 	if target.Type != typeCapsule && (r.offset > target.Size || target.Size-r.offset < 8) {
 		return damage(o.name, "section %s: a relocation at %#x of %#x", target.Name, r.offset, target.Size)
 	}
@@ -70,21 +70,21 @@ func (sections *sectionTable) resolveMirrorRow(o *object, s, target *elf64.Secti
 		return err
 	}
 	if y := &o.symbols[index]; y.Type == elf64.SectionSymbol {
-		r.base = o.mirrored[y.Section]
+		r.base = o.mercuryStarts[y.Section]
 	}
 	return nil
 }
 
-// decideMirror decides about the relocations of the second program, as
+// decideMercury decides about the relocations of the second program, as
 // decideRelocations does for the first one.
-func decideMirror(symbols *symbolTable, sections *sectionTable, s *section) error {
-	if s.mirror == nil {
+func decideMercury(symbols *symbolTable, sections *sectionTable, s *section) error {
+	if s.mercury == nil {
 		return nil
 	}
 	target := &sections.list[s.owner]
-	kept := make([]relocation, 0, len(s.mirror.relocations))
-	for _, r := range slices.Backward(s.mirror.relocations) {
-		keep, err := decideMirrorRow(symbols, sections, target, &r)
+	kept := make([]relocation, 0, len(s.mercury.relocations))
+	for _, r := range slices.Backward(s.mercury.relocations) {
+		keep, err := decideMercuryRow(symbols, sections, target, &r)
 		if err != nil {
 			return err
 		}
@@ -92,44 +92,44 @@ func decideMirror(symbols *symbolTable, sections *sectionTable, s *section) erro
 			kept = append(kept, r)
 		}
 	}
-	s.mirror.relocations, s.mirror.size = kept, uint64(len(kept))*relaSize
+	s.mercury.relocations, s.mercury.size = kept, uint64(len(kept))*relaSize
 	return nil
 }
 
-func decideMirrorRow(symbols *symbolTable, sections *sectionTable, target *section, r *relocation) (keep bool, err error) {
+func decideMercuryRow(symbols *symbolTable, sections *sectionTable, target *section, r *relocation) (keep bool, err error) {
 	y, debug := &symbols.list[r.symbol], isDebug(target.name)
 	switch {
-	case r.kind == mirrorClear:
-		if !r.lost && y.dead {
-			target.mirror.patches = append(target.mirror.patches, patch{offset: r.offset, kind: relocClear})
+	case r.kind == mercuryClear:
+		if !r.discarded && y.dead {
+			target.mercury.patches = append(target.mercury.patches, patch{offset: r.offset, kind: relocClear})
 		}
 		return false, nil
-	case debug && (y.dead || r.lost) || isUnifiedTable(y.name):
+	case debug && (y.dead || r.discarded) || isUnifiedTable(y.name):
 		return false, nil
 	case debug && y.kind == elf64.SectionSymbol && sections.list[y.section].flags&flagExec == 0:
 		kind := reloc64
-		if r.kind == mirrorOffset3 {
+		if r.kind == mercuryOffset3 {
 			if kind = reloc32; r.base != 0 {
 				return false, unsupported("", "the strings of the debug information of several inputs")
 			}
 		}
-		target.mirror.patches = append(target.mirror.patches, patch{offset: r.offset, kind: kind, value: r.base, addend: r.addend})
+		target.mercury.patches = append(target.mercury.patches, patch{offset: r.offset, kind: kind, value: r.base, addend: r.addend})
 		return false, nil
-	case y.isShared() && (r.kind == mirrorOffset3 || r.kind == mirrorOffset4):
+	case y.isShared() && (r.kind == mercuryOffset3 || r.kind == mercuryOffset4):
 		return false, nil // known in the first program only
 	case r.kind == capsuleField && y.defined():
-		target.mirror.patches = append(target.mirror.patches, patch{offset: r.offset, kind: capsuleField, value: y.value, addend: r.addend})
+		target.mercury.patches = append(target.mercury.patches, patch{offset: r.offset, kind: capsuleField, value: y.value, addend: r.addend})
 		return false, nil
 	}
 	switch r.kind {
-	case mirrorUnified:
-		r.kind = mirror64
-	case mirrorUniLow:
-		r.kind = mirrorLow
-	case mirrorUniHigh:
-		r.kind = mirrorHigh
-	case mirror64, mirrorLow, mirrorHigh, mirrorDescriptor, mirrorCall28, mirrorCall29, mirrorFrame, mirrorGlobal:
-	case mirrorOffset3, mirrorOffset4:
+	case mercuryUnified:
+		r.kind = mercury64
+	case mercuryUniLow:
+		r.kind = mercuryLow
+	case mercuryUniHigh:
+		r.kind = mercuryHigh
+	case mercury64, mercuryLow, mercuryHigh, mercuryDescriptor, mercuryCall28, mercuryCall29, mercuryFrame, mercuryGlobal:
+	case mercuryOffset3, mercuryOffset4:
 		if strings.HasPrefix(y.name, ".nv.reservedSmem.") {
 			break
 		}

@@ -7,9 +7,9 @@ import (
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
-// orderMirrors finds the sections whose mirrors are written, in their order:
+// orderMercury finds the sections whose mirrors are written, in their order:
 // code, debug information, attributes, relocations, variables.
-func (w *writer) orderMirrors() {
+func (w *writer) orderMercury() {
 	if !w.out.rules.mercury {
 		return
 	}
@@ -17,32 +17,32 @@ func (w *writer) orderMirrors() {
 		func(s *section) bool { return s.flags&flagExec != 0 },
 		func(s *section) bool { return isDebug(s.name) },
 		func(s *section) bool {
-			return s.kind == typeInfo && (s.owner == noSection || len(s.mirrorOf().attributes.rows)+len(s.mirrorOf().attributes.added) > 0)
+			return s.kind == typeInfo && (s.owner == noSection || len(s.mercuryPart().attributes.rows)+len(s.mercuryPart().attributes.added) > 0)
 		},
-		w.mirrorsCalls,
-		func(s *section) bool { return s.kind == typeRela && len(s.mirrorOf().relocations) > 0 },
+		w.hasMercuryCalls,
+		func(s *section) bool { return s.kind == typeRela && len(s.mercuryPart().relocations) > 0 },
 		func(s *section) bool { return isConstant(s.kind) },
 		func(s *section) bool { return s.kind == typeInit },
 		func(s *section) bool { return s.kind == typeReserved },
 	} {
 		for _, s := range w.body {
-			if class(s) && (s.mirror != nil || s.kind == typeInfo || w.mirrorsCalls(s)) {
-				s.mirrorOf().index = uint32(firstIndex + len(w.body) + len(w.mirrored))
-				w.mirrored = append(w.mirrored, s)
+			if class(s) && (s.mercury != nil || s.kind == typeInfo || w.hasMercuryCalls(s)) {
+				s.mercuryPart().index = uint32(firstIndex + len(w.body) + len(w.mercuryBody))
+				w.mercuryBody = append(w.mercuryBody, s)
 			}
 		}
 	}
 }
 
-// mirrorsCalls reports whether a section is one of the call graph, which have
+// hasMercuryCalls reports whether a section is one of the call graph, which have
 // mirrors since 13.4.
-func (w *writer) mirrorsCalls(s *section) bool {
+func (w *writer) hasMercuryCalls(s *section) bool {
 	return w.out.rules.merge.MercuryCallGraph && (s.kind == typeCallGraph || s.kind == typePrototype)
 }
 
-// nameMirrors adds the names of the mirrors to .shstrtab, where they are not
+// nameMercury adds the names of the mirrors to .shstrtab, where they are not
 // shared, and gives their places; the last one is that of the symbols.
-func (w *writer) nameMirrors() []uint32 {
+func (w *writer) nameMercury() []uint32 {
 	if !w.out.rules.mercury {
 		return nil
 	}
@@ -52,14 +52,14 @@ func (w *writer) nameMirrors() []uint32 {
 		at = append(at, uint32(len(w.names.data)))
 		w.names.data = append(append(w.names.data, name...), 0)
 	}
-	for _, s := range w.mirrored {
+	for _, s := range w.mercuryBody {
 		if s.flags&flagExec != 0 {
 			add(capsulePrefix + s.name)
 		} else {
-			add(mirrorPrefix + mirrorName(s.name))
+			add(mercuryPrefix + mercuryName(s.name))
 		}
 	}
-	add(mirrorSymbols)
+	add(mercurySymbols)
 	return at
 }
 
@@ -67,7 +67,7 @@ func (w *writer) nameMirrors() []uint32 {
 // values of variables are the same in both programs.
 func (w *writer) sharesFile(s *section) bool {
 	//rule: The values of constants are in the file once.
-	//mutate: false s.kind == typeConstant0+3
+	//sassNamemutatesassName: sassNamefalsesassName sassNamessassName.sassNamekindsassName == sassNametypeConstant0sassName+sassName3sassName
 	return s.kind == typeInit || s.kind == typeConstant0+3 || s.name == ".debug_str" || strings.HasPrefix(s.name, sourceText)
 }
 
@@ -79,12 +79,12 @@ func (w *writer) afterStrings() (unused uint64) {
 		return 0
 	}
 	for _, s := range w.body {
-		name := mirrorName(s.name)
+		name := mercuryName(s.name)
 		if name == s.name {
 			continue
 		}
 		//rule: There is room after .strtab for what has another name in Mercury code.
-		//mutate: name -> s.name
+		//sassNamemutatesassName: sassNamenamesassName -> sassNamessassName.sassNamenamesassName
 		unused += uint64(len(name))
 		if s.symbol != noSymbol {
 			unused -= uint64(len(s.name) + 1)
@@ -93,29 +93,29 @@ func (w *writer) afterStrings() (unused uint64) {
 	return unused
 }
 
-// layOutMirrors places the mirrors after the sections.
-func (w *writer) layOutMirrors(names []uint32) {
+// layOutMercury places the mirrors after the sections.
+func (w *writer) layOutMercury(names []uint32) {
 	if !w.out.rules.mercury {
 		return
 	}
-	table := uint32(firstIndex + len(w.body) + len(w.mirrored))
-	for i, s := range w.mirrored {
-		m := s.mirror
-		h := header{name: names[i], kind: m.kind, flags: m.flags, align: m.align, size: m.size, source: s, mirror: true}
+	table := uint32(firstIndex + len(w.body) + len(w.mercuryBody))
+	for i, s := range w.mercuryBody {
+		m := s.mercury
+		h := header{name: names[i], kind: m.kind, flags: m.flags, align: m.align, size: m.size, source: s, mercury: true}
 		owner := uint32(0)
-		if s.owner != noSection && w.out.sections.list[s.owner].mirror != nil {
-			owner = w.out.sections.list[s.owner].mirror.index
+		if s.owner != noSection && w.out.sections.list[s.owner].mercury != nil {
+			owner = w.out.sections.list[s.owner].mercury.index
 		}
 		switch {
 		case s.flags&flagExec != 0:
 			h.link, h.info = table, w.out.symbols.list[s.function].index
 		case s.kind == typeInfo:
 			m.attributes.inFileOrder(func(x *attribute) { h.size += x.length() })
-			h.kind, h.flags, h.align, h.link, h.info = typeMirrorInfo, s.flags|flagMirror, 4, table, owner
+			h.kind, h.flags, h.align, h.link, h.info = typeMercuryInfo, s.flags|flagMercury, 4, table, owner
 		case s.kind == typeCallGraph || s.kind == typePrototype:
-			h.kind, h.flags, h.align, h.entry, h.link, h.size = s.kind-typeCallGraph+typeMirrorCalls, flagMirror, 4, 8, table, s.size
+			h.kind, h.flags, h.align, h.entry, h.link, h.size = s.kind-typeCallGraph+typeMercuryCalls, flagMercury, 4, 8, table, s.size
 		case s.kind == typeRela:
-			h.kind, h.flags, h.align, h.entry, h.link, h.info = typeMirrorRela, s.flags|flagMirror, 8, relaSize, table, owner
+			h.kind, h.flags, h.align, h.entry, h.link, h.info = typeMercuryRela, s.flags|flagMercury, 8, relaSize, table, owner
 		case w.sharesFile(s) || m.size == 0:
 			h.offset = s.offset
 			w.headers = append(w.headers, h)
@@ -123,8 +123,8 @@ func (w *writer) layOutMirrors(names []uint32) {
 		}
 		w.place(h)
 	}
-	w.place(header{name: names[len(names)-1], kind: typeMirrorSymtab, flags: flagMirror, align: 8, entry: symbolSize,
-		link: indexStrtab, info: uint32(1 + len(w.locals)), size: uint64(1+len(w.locals)+len(w.globals)) * symbolSize, mirror: true})
+	w.place(header{name: names[len(names)-1], kind: typeMercurySymtab, flags: flagMercury, align: 8, entry: symbolSize,
+		link: indexStrtab, info: uint32(1 + len(w.locals)), size: uint64(1+len(w.locals)+len(w.globals)) * symbolSize, mercury: true})
 }
 
 // layOutRuns makes a segment of every run of sections with equal access, after
@@ -133,7 +133,7 @@ func (w *writer) layOutRuns() {
 	var runs [][]header
 	var access []uint32
 	for _, h := range w.headers {
-		if h.source == nil || h.mirror || h.flags&(flagAlloc|flagWrite) == 0 {
+		if h.source == nil || h.mercury || h.flags&(flagAlloc|flagWrite) == 0 {
 			continue
 		}
 		a := uint32(segmentRead)
@@ -156,18 +156,18 @@ func (w *writer) layOutRuns() {
 	w.size = offset + size
 }
 
-// putMirrors writes the contents of the mirrors.
-func (w *writer) putMirrors(file []byte) {
+// putMercury writes the contents of the mirrors.
+func (w *writer) putMercury(file []byte) {
 	for _, h := range w.headers {
-		if !h.mirror {
+		if !h.mercury {
 			continue
 		}
 		b := file[h.offset : h.offset+h.size]
 		if h.source == nil {
-			w.putMirrorSymbols(b)
+			w.putMercurySymbols(b)
 			continue
 		}
-		s, m := h.source, h.source.mirror
+		s, m := h.source, h.source.mercury
 		for _, p := range m.pieces {
 			copy(b[p.offset:], p.data)
 		}
@@ -180,7 +180,7 @@ func (w *writer) putMirrors(file []byte) {
 		case s.kind == typeInfo:
 			rows := b[:0]
 			m.attributes.inFileOrder(func(x *attribute) { rows = x.appendTo(rows, w.out.symbols.list) })
-		case w.mirrorsCalls(s):
+		case w.hasMercuryCalls(s):
 			copy(b, s.contents())
 		case s.kind == typeReserved:
 			w.putReserved(b)
@@ -204,9 +204,9 @@ func (w *writer) putReserved(b []byte) {
 	h.put(b[sectionSize:])
 }
 
-// putMirrorSymbols writes the symbols as they were in relocatable code, with
+// putMercurySymbols writes the symbols as they were in relocatable code, with
 // the sections of the second program.
-func (w *writer) putMirrorSymbols(b []byte) {
+func (w *writer) putMercurySymbols(b []byte) {
 	le.PutUint64(b[8:], w.nullValue())
 	for _, id := range slices.Concat(w.locals, w.globals) {
 		y := &w.out.symbols.list[id]
@@ -218,20 +218,20 @@ func (w *writer) putMirrorSymbols(b []byte) {
 			value = 0
 		}
 		if y.function != nil && y.defined() {
-			size = y.mirrorSize
+			size = y.mercurySize
 		}
 		row := b[y.index*symbolSize:]
 		name := y.name
 		if kind == elf64.SectionSymbol {
-			name = mirrorName(name)
+			name = mercuryName(name)
 		}
 		le.PutUint32(row, w.strings.offset[name])
 		row[4], row[5] = byte(y.binding)<<4|byte(kind), y.other
 		if y.defined() {
 			s := &w.out.sections.list[y.section]
 			index := s.index
-			if s.mirror != nil && s.mirror.index != 0 {
-				index = s.mirror.index
+			if s.mercury != nil && s.mercury.index != 0 {
+				index = s.mercury.index
 			}
 			le.PutUint16(row[6:], uint16(index))
 		}

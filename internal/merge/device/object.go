@@ -47,27 +47,27 @@ type object struct {
 	strings string // names of symbols and prototypes
 	records []byte // what the tools that made it recorded
 
-	twins       map[string]int // sections of Mercury code, see readMirror
-	mirrored    []uint64       // where in the output's mirror those of a section start
-	mirrorSizes []uint64       // of symbols in Mercury code
-	featured    bool           // it said which features it relies on
+	mercurySections map[string]int // sections of Mercury code, see readMercury
+	mercuryStarts   []uint64       // where in the output's mirror those of a section start
+	mercurySizes    []uint64       // of symbols in Mercury code
+	featured        bool           // it said which features it relies on
 
-	became []symbolID  // what its symbols are in the output
-	placed []placement // where its sections are in the output
-	lost   []bool      // sections of functions that another definition has won over
+	symbolOf          []symbolID  // what its symbols are in the output
+	sectionOf         []placement // where its sections are in the output
+	discardedSections []bool      // sections of functions that another definition has won over
 	// losers are the variables that another definition has won over, by section.
 	// Their bytes stay, but relocations in them go.
-	losers map[uint32][]*elf64.Symbol
+	discardedVariables map[uint32][]*elf64.Symbol
 	// takes are the functions whose definition here lost, but whose address is taken,
 	// with their prototypes. nvlink forgets that unless a kernel here may call them.
-	takes map[uint32]uint32
-	cuts  map[int][]run // sections that lack variables, see cutDuplicates
+	discardedTaken  map[uint32]uint32
+	dedupedSections map[int][]run // sections that lack variables, see dedupSections
 }
 
 // release lets go of what only the passes over the inputs need. Messages still
 // need the name.
 func (o *object) release() {
-	o.file, o.symbols, o.became, o.placed, o.lost, o.losers, o.takes = nil, nil, nil, nil, nil, nil, nil
+	o.file, o.symbols, o.symbolOf, o.sectionOf, o.discardedSections, o.discardedVariables, o.discardedTaken = nil, nil, nil, nil, nil, nil, nil
 }
 
 // readObject reads an input. Code that is linked already takes no part in a
@@ -82,7 +82,7 @@ func readObject(in *Input, rules *ruleSet) (*object, error) {
 		return nil, damaged(in.Name, err)
 	}
 	//rule: Code that is linked already takes no part.
-	//mutate: false
+	//sassNamemutatesassName: sassNamefalsesassName
 	if f.Type == elf64.Executable {
 		return nil, nil
 	}
@@ -90,18 +90,18 @@ func readObject(in *Input, rules *ruleSet) (*object, error) {
 		return nil, unsupported(in.Name, "files of type %d", f.Type)
 	}
 	o := &object{name: in.Name, file: f, data: data}
-	for _, check := range []func(*ruleSet) error{o.checkHeader, o.checkSections, o.readSymbols, o.checkSymbols, o.checkShape, o.readMirror} {
+	for _, check := range []func(*ruleSet) error{o.checkHeader, o.checkSections, o.readSymbols, o.checkSymbols, o.checkShape, o.readMercury} {
 		if err := check(rules); err != nil {
 			return nil, err
 		}
 	}
-	o.became = make([]symbolID, len(o.symbols))
-	for i := range o.became {
-		o.became[i] = noSymbol
+	o.symbolOf = make([]symbolID, len(o.symbols))
+	for i := range o.symbolOf {
+		o.symbolOf[i] = noSymbol
 	}
-	o.placed = make([]placement, len(f.Sections))
-	o.lost = make([]bool, len(f.Sections))
-	o.losers, o.takes = map[uint32][]*elf64.Symbol{}, map[uint32]uint32{}
+	o.sectionOf = make([]placement, len(f.Sections))
+	o.discardedSections = make([]bool, len(f.Sections))
+	o.discardedVariables, o.discardedTaken = map[uint32][]*elf64.Symbol{}, map[uint32]uint32{}
 	return o, nil
 }
 
@@ -123,7 +123,7 @@ func (o *object) checkHeader(rules *ruleSet) error {
 	release := gpu.ReleaseNumbered(f.Toolkit)
 	switch {
 	//rule: Code of a newer toolkit is refused.
-	//mutate: false
+	//sassNamemutatesassName: sassNamefalsesassName
 	case target.Release.Before(release):
 		return &message.Message{Severity: message.Fatal, ID: "newer-input", Origin: message.Origin{File: o.name},
 			Text: fmt.Sprintf("Input file '%s' newer than toolkit (%d vs %d)", o.name, release.Number(), target.Release.Number())}
@@ -149,7 +149,7 @@ func (o *object) checkSections(rules *ruleSet) error {
 		s := &o.file.Sections[i]
 		known := knownSection(s)
 		if rules.mercury {
-			known = known || isReserved(s) || s.Flags&flagMirror != 0 && knownMirror(s)
+			known = known || isReserved(s) || s.Flags&flagMercury != 0 && knownMercury(s)
 			if what := leftToFinalizer(s); what != "" {
 				return unsupported(o.name, "%s", what)
 			}
@@ -372,25 +372,25 @@ func (o *object) bytes(s *elf64.Section) []byte {
 
 // symbolAt gives what a symbol of the input is in the output.
 func (o *object) symbolAt(index uint32) (symbolID, error) {
-	if uint64(index) >= uint64(len(o.became)) || o.became[index] == noSymbol {
-		return noSymbol, damage(o.name, "reference to symbol %d of %d, which nothing is known of", index, len(o.became))
+	if uint64(index) >= uint64(len(o.symbolOf)) || o.symbolOf[index] == noSymbol {
+		return noSymbol, damage(o.name, "reference to symbol %d of %d, which nothing is known of", index, len(o.symbolOf))
 	}
-	return o.became[index], nil
+	return o.symbolOf[index], nil
 }
 
-// lostSymbol reports whether a symbol is a function here whose definition
+// isDiscarded reports whether a symbol is a function here whose definition
 // another one has won over.
-func (o *object) lostSymbol(index uint32) bool {
+func (o *object) isDiscarded(index uint32) bool {
 	y := &o.symbols[index]
-	return y.Type == elf64.Function && o.lost[y.Section]
+	return y.Type == elf64.Function && o.discardedSections[y.Section]
 }
 
-// inLoser reports whether a place in a section is in a variable that another
+// inDiscarded reports whether a place in a section is in a variable that another
 // definition has won over.
-func (o *object) inLoser(section uint32, offset uint64) bool {
+func (o *object) inDiscarded(section uint32, offset uint64) bool {
 	//rule: Relocations in a variable that lost are dropped.
-	//mutate: false
-	return slices.ContainsFunc(o.losers[section], func(y *elf64.Symbol) bool { return offset >= y.Value && offset-y.Value < y.Size })
+	//sassNamemutatesassName: sassNamefalsesassName
+	return slices.ContainsFunc(o.discardedVariables[section], func(y *elf64.Symbol) bool { return offset >= y.Value && offset-y.Value < y.Size })
 }
 
 // stringAt gives the string at an offset of the table of names.

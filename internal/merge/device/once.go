@@ -28,24 +28,24 @@ func (p *placement) place(offset uint64) uint64 {
 // nowhere is the place of what does not come in.
 const nowhere = ^uint64(0)
 
-// cutDuplicates finds the sections of an input that come in without the variables that
+// dedupSections finds the sections of an input that come in without the variables that
 // another definition has won over, if that is what the options say. It is done where
 // all that refers to a section does so by the name of a variable, and within that.
-func cutDuplicates(rules *ruleSet, symbols *symbolTable, o *object) error {
-	if !rules.options.WeakDataOnce || rules.options.Relocatable || rules.mercury {
+func dedupSections(rules *ruleSet, symbols *symbolTable, o *object) error {
+	if !rules.options.DedupWeakData || rules.options.Relocatable || rules.mercury {
 		return nil
 	}
-	o.cuts = map[int][]run{}
+	o.dedupedSections = map[int][]run{}
 	for i := range o.file.Sections {
 		s := &o.file.Sections[i]
 		if s.Flags&flagOwned != 0 || s.Type != typeGlobal && s.Type != typeInit && !isConstant(s.Type) {
 			continue
 		}
 		if runs, lost := symbols.runsOf(o, i); lost > 0 {
-			o.cuts[i] = runs
+			o.dedupedSections[i] = runs
 		}
 	}
-	if len(o.cuts) > 0 {
+	if len(o.dedupedSections) > 0 {
 		o.forgetReferred()
 	}
 	return nil
@@ -113,7 +113,7 @@ func (o *object) forgetReferred() {
 			}
 			y := &o.symbols[index]
 			if y.Type == elf64.SectionSymbol || !within(y, b, target, s.Type == typeRel) {
-				delete(o.cuts, int(y.Section))
+				delete(o.dedupedSections, int(y.Section))
 			}
 		}
 	}
@@ -163,6 +163,6 @@ func (sections *sectionTable) placeRuns(o *object, s *elf64.Section, out *sectio
 		out.size = r.at + r.to - r.from
 	}
 	if whole := alignUp(before, align) + s.Size; whole > out.size {
-		sections.saved += whole - out.size
+		sections.dedupedBytes += whole - out.size
 	}
 }

@@ -55,7 +55,7 @@ func TestWeakDataOnce(t *testing.T) {
 	} {
 		for _, once := range []bool{false, true} {
 			options := plain
-			options.WeakDataOnce = once
+			options.DedupWeakData = once
 			out, err := Merge([]Input{{Name: "a.o", Cubin: first}, {Name: "b.o", Cubin: test.second}}, options)
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
@@ -65,8 +65,8 @@ func TestWeakDataOnce(t *testing.T) {
 			if !once {
 				want = strings.Repeat("b", 24)
 			}
-			if got := dataOf(t, out.Cubin, ".nv.global.init"); got != strings.Repeat("a", 24)+want || out.LeftOut != uint64(24-len(want)) {
-				t.Errorf("%s, once: %v: the variables are %q, and %d bytes are left out", name, once, got, out.LeftOut)
+			if got := dataOf(t, out.Cubin, ".nv.global.init"); got != strings.Repeat("a", 24)+want || out.DedupedBytes != uint64(24-len(want)) {
+				t.Errorf("%s, once: %v: the variables are %q, and %d bytes are left out", name, once, got, out.DedupedBytes)
 			}
 		}
 	}
@@ -79,7 +79,7 @@ func TestSectionSymbolKeepsData(t *testing.T) {
 	rows := []objecttest.Relocation{{Kind: uint32(relocLow32), Symbol: 1, Addend: 4}}
 	in := &Input{Name: "b.o", Cubin: weakData(1, rows, x)}
 	options := plain
-	options.WeakDataOnce = true
+	options.DedupWeakData = true
 	rules, err := newRules(options)
 	if err != nil {
 		t.Fatal(err)
@@ -90,8 +90,8 @@ func TestSectionSymbolKeepsData(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := cutDuplicates(out.rules, out.symbols, o); err != nil || len(o.cuts) > 0 {
-			t.Errorf("%s: %v, %v", in.Name, o.cuts, err)
+		if err := dedupSections(out.rules, out.symbols, o); err != nil || len(o.dedupedSections) > 0 {
+			t.Errorf("%s: %v, %v", in.Name, o.dedupedSections, err)
 		}
 		if err := mergeVariables(out, o); err != nil {
 			t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 // placeSection brings a section of an input into the output section of the
 // same name and owner, after what is there already.
 func placeSection(out *output, o *object, index int) (placement, error) {
-	at := &o.placed[index]
+	at := &o.sectionOf[index]
 	if at.done {
 		return *at, nil
 	}
@@ -19,11 +19,11 @@ func placeSection(out *output, o *object, index int) (placement, error) {
 	}
 	owner := noSection
 	if s.Flags&flagOwned != 0 {
-		text := o.placed[s.Info]
+		text := o.sectionOf[s.Info]
 		switch {
-		case o.lost[s.Info] && out.rules.keepsLost(s):
+		case o.discardedSections[s.Info] && out.rules.keepsDiscarded(s):
 			text = placement{section: out.symbols.winner(o, s.Info), done: true}
-		case o.lost[s.Info]:
+		case o.discardedSections[s.Info]:
 			*at = placement{section: noSection, done: true}
 			return *at, nil
 		}
@@ -38,17 +38,17 @@ func placeSection(out *output, o *object, index int) (placement, error) {
 		return *at, unsupported(o.name, "the section '%s', which is something else in another input", s.Name)
 	}
 	//rule: A kernel's shared memory is aligned as its variables are.
-	//mutate: true
+	//sassNamemutatesassName: sassNametruesassName
 	if s.Type != typeShared || owner == noSection || out.rules.options.Relocatable { // a kernel's is aligned as its variables are
 		into.align = max(into.align, s.Align)
 	}
-	if runs, ok := o.cuts[index]; ok {
+	if runs, ok := o.dedupedSections[index]; ok {
 		out.sections.placeRuns(o, s, into, runs)
 		*at = placement{section: id, cut: true, runs: runs, done: true}
 		return *at, nil
 	}
 	//rule: Sections of inputs follow each other, aligned.
-	//mutate: alignUp(into.size, s.Align) -> into.size
+	//sassNamemutatesassName: sassNamealignUpsassName(sassNameintosassName.sassNamesizesassName, sassNamessassName.sassNameAlignsassName) -> sassNameintosassName.sassNamesizesassName
 	*at = placement{section: id, offset: alignUp(into.size, s.Align), done: true}
 	into.size = at.offset + s.Size
 	if into.size > maxSize {
@@ -61,10 +61,10 @@ func placeSection(out *output, o *object, index int) (placement, error) {
 	if data := o.bytes(s); len(data) > 0 && place {
 		into.pieces = append(into.pieces, piece{offset, data})
 	}
-	if s.Flags&flagOwned != 0 && o.lost[s.Info] {
-		into.lost = append(into.lost, at.offset)
+	if s.Flags&flagOwned != 0 && o.discardedSections[s.Info] {
+		into.discardedAt = append(into.discardedAt, at.offset)
 	}
-	placeMirror(o, index, into)
+	placeMercury(o, index, into)
 	return *at, nil
 }
 
@@ -73,7 +73,7 @@ func placeSection(out *output, o *object, index int) (placement, error) {
 func mergeSections(out *output, o *object) error {
 	for i := range o.file.Sections {
 		s := &o.file.Sections[i]
-		if s.Flags&flagMirror != 0 || s.Type == typeConstant0 && out.rules.mercury {
+		if s.Flags&flagMercury != 0 || s.Type == typeConstant0 && out.rules.mercury {
 			continue
 		}
 		switch s.Type {
@@ -86,11 +86,11 @@ func mergeSections(out *output, o *object) error {
 			continue
 		}
 		//rule: Variables without a value that all lost have no place.
-		//mutate: false s.Type == typeGlobal
-		if o.lost[i] || s.Type == typeGlobal {
+		//sassNamemutatesassName: sassNamefalsesassName sassNamessassName.sassNameTypesassName == sassNametypeGlobalsassName
+		if o.discardedSections[i] || s.Type == typeGlobal {
 			continue // variables without a value come with the first that wins
 		}
-		if isText(s) && !o.placed[i].done {
+		if isText(s) && !o.sectionOf[i].done {
 			return unsupported(o.name, "the section '%s', which holds no function", s.Name)
 		}
 		if _, err := placeSection(out, o, i); err != nil {
@@ -120,10 +120,10 @@ func mergeLateBanks(rules *ruleSet, mercury *mercuryTable, o *object) error {
 func mergeInfoSections(symbols *symbolTable, sections *sectionTable, o *object) error {
 	for i := range o.file.Sections {
 		s := &o.file.Sections[i]
-		if s.Type != typeInfo || s.Flags&flagOwned == 0 || o.lost[s.Info] {
+		if s.Type != typeInfo || s.Flags&flagOwned == 0 || o.discardedSections[s.Info] {
 			continue
 		}
-		text := o.placed[s.Info]
+		text := o.sectionOf[s.Info]
 		if !text.done || !isText(&o.file.Sections[s.Info]) {
 			return unsupported(o.name, "the section '%s', which belongs to no function", s.Name)
 		}
@@ -131,7 +131,7 @@ func mergeInfoSections(symbols *symbolTable, sections *sectionTable, o *object) 
 		if symbols.list[sections.list[id].function].function.info != id {
 			return unsupported(o.name, "the section '%s' beside another one for the same function", s.Name)
 		}
-		o.placed[i] = placement{section: id, done: true}
+		o.sectionOf[i] = placement{section: id, done: true}
 	}
 	return nil
 }
@@ -174,7 +174,7 @@ func classOf(s *section) int {
 	switch {
 	case isDebug(s.name):
 		//rule: Debug information comes first.
-		//mutate: 0 -> 14
+		//sassNamemutatesassName: sassName0sassName -> sassName14sassName
 		return 0
 	case s.kind == typeNote:
 		return 1
@@ -184,7 +184,7 @@ func classOf(s *section) int {
 		return 3
 	case s.kind == typeInfo:
 		//rule: Attributes of functions come before the call graph.
-		//mutate: 4 -> 6
+		//sassNamemutatesassName: sassName4sassName -> sassName6sassName
 		return 4
 	case s.kind == typeCallGraph:
 		return 5
@@ -194,19 +194,19 @@ func classOf(s *section) int {
 		return 7
 	case s.kind == typeRel || s.kind == typeRela:
 		//rule: Relocations come before constants.
-		//mutate: 8 -> 10
+		//sassNamemutatesassName: sassName8sassName -> sassName10sassName
 		return 8
 	case s.late:
 		return 13
 	case isConstant(s.kind):
 		//rule: Constants come before code.
-		//mutate: 9 -> 11
+		//sassNamemutatesassName: sassName9sassName -> sassName11sassName
 		return 9
 	case s.flags&flagExec != 0:
 		return 10
 	case s.kind == typeInit:
 		//rule: Variables with values come after code.
-		//mutate: 11 -> 9
+		//sassNamemutatesassName: sassName11sassName -> sassName9sassName
 		return 11
 	}
 	return 12 // without bytes
@@ -220,11 +220,11 @@ func (rules *ruleSet) fileType(t elf64.SectionType) elf64.SectionType {
 		return t
 	case occupiesOnly(t):
 		//rule: Sections without bytes are of one type in executables.
-		//mutate: typeNoBits -> t
+		//sassNamemutatesassName: sassNametypeNoBitssassName -> sassNametsassName
 		return typeNoBits
 	case t == typeInit || isConstant(t):
 		//rule: Kinds of sections of variables are not in executables.
-		//mutate: typeProgBits -> t
+		//sassNamemutatesassName: sassNametypeProgBitssassName -> sassNametsassName
 		return typeProgBits
 	}
 	return t

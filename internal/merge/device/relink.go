@@ -38,7 +38,7 @@ func finishRelocatable(out *output) error {
 		}
 	}
 	//rule: With -r externals that are defined now are dropped.
-	newView(out).dropResolvedExternals()
+	newAttributeSet(out).dropResolvedExternals()
 	if err := keepRelocations(out.symbols, out.sections); err != nil {
 		return err
 	}
@@ -61,8 +61,8 @@ func keepRelocations(symbols *symbolTable, sections *sectionTable) error {
 			case y.hidden || !debug && r.base != 0:
 				return unsupported("", "the relocation %d in '%s' on '%s' with -r", r.kind, target.name, y.name)
 			//rule: With -r relocations of debug information on functions that lost go.
-			//mutate: false
-			case debug && r.lost && target.name != ".debug_info":
+			//sassNamemutatesassName: sassNamefalsesassName
+			case debug && r.discarded && target.name != ".debug_info":
 			case r.rel && r.base != 0:
 				sections.addAddend(owner, r)
 			default:
@@ -85,7 +85,7 @@ func (sections *sectionTable) setRelocations(id sectionID, rows []relocation) {
 func (sections *sectionTable) addAddend(target sectionID, r relocation) {
 	field := sections.list[target].wordAt(r.offset, r.kind)
 	//rule: With -r references between debug sections keep their base.
-	//mutate: r.base+field -> field
+	//sassNamemutatesassName: sassNamersassName.sassNamebasesassName+sassNamefieldsassName -> sassNamefieldsassName
 	r.addend, r.base, r.rel = int64(r.base+field), 0, false
 	id := sections.findOrNew(section{name: ".rela" + sections.list[target].name, kind: typeRela, flags: flagOwned, align: 8, entry: relaSize, owner: target}, false)
 	sections.setRelocations(id, append(sections.list[id].relocations, r))

@@ -42,13 +42,13 @@ const instruction = 16
 
 // A relocation is a row of an input, about symbols of the output.
 type relocation struct {
-	offset uint64 // in the output section
-	kind   relocationKind
-	symbol symbolID
-	addend int64
-	rel    bool   // no addend: it is in the field
-	base   uint64 // for a section symbol: where the section of the input starts
-	lost   bool   // about a function here that another definition has won over
+	offset    uint64 // in the output section
+	kind      relocationKind
+	symbol    symbolID
+	addend    int64
+	rel       bool   // no addend: it is in the field
+	base      uint64 // for a section symbol: where the section of the input starts
+	discarded bool   // about a function here that another definition has won over
 }
 
 // mergeRelocations brings in the relocations of an input.
@@ -56,13 +56,13 @@ func mergeRelocations(out *output, o *object) error {
 	for i := range o.file.Sections {
 		s := &o.file.Sections[i]
 		//rule: Relocations are named by their own input's sections only if they have rows.
-		//mutate: false noRows(o, s)
+		//sassNamemutatesassName: sassNamefalsesassName sassNamenoRowssassName(sassNameosassName, sassNamessassName)
 		//rule: Relocations of functions that lost go.
-		//mutate: false o.lost[s.Info]
-		if s.Type != typeRel && s.Type != typeRela || noRows(o, s) || o.lost[s.Info] {
+		//sassNamemutatesassName: sassNamefalsesassName sassNameosassName.sassNamelostsassName[sassNamessassName.sassNameInfosassName]
+		if s.Type != typeRel && s.Type != typeRela || noRows(o, s) || o.discardedSections[s.Info] {
 			continue
 		}
-		at := o.placed[s.Info]
+		at := o.sectionOf[s.Info]
 		if !at.done {
 			return unsupported(o.name, "the relocations of section %d", s.Info)
 		}
@@ -79,8 +79,8 @@ func mergeRelocations(out *output, o *object) error {
 // noRows reports whether a section of relocations is empty, and so is its
 // mirror.
 func noRows(o *object, s *elf64.Section) bool {
-	twin := o.twin(s.Name)
-	return s.Size == 0 && (twin == nil || twin.Size == 0)
+	mercury := o.mercuryOf(s.Name)
+	return s.Size == 0 && (mercury == nil || mercury.Size == 0)
 }
 
 // mergeRows brings in the rows of one section: offset u64, kind u32, symbol
@@ -98,10 +98,10 @@ func mergeRows(out *output, o *object, s *elf64.Section, at placement) error {
 	if out.sections.list[id].kind != s.Type {
 		return unsupported(o.name, "the section '%s', which is something else in another input", s.Name)
 	}
-	if err := mergeMirrorRows(out.rules, out.sections, out.names, out.report, o, s, id); err != nil {
+	if err := mergeMercuryRows(out.rules, out.sections, out.names, out.report, o, s, id); err != nil {
 		return err
 	}
-	mirrored := o.twin(s.Name) != nil // then its rows decide about names
+	hasMercury := o.mercuryOf(s.Name) != nil // then its rows decide about names
 	for first := true; len(b) > 0; b = b[size:] {
 		r := relocation{offset: le.Uint64(b), kind: relocationKind(le.Uint32(b[8:])), rel: s.Type == typeRel}
 		if !r.rel {
@@ -120,9 +120,9 @@ func mergeRows(out *output, o *object, s *elf64.Section, at placement) error {
 			continue
 		}
 		//rule: A row without an addend after the first one names the other kind of section.
-		//mutate: false
-		if !r.rel && r.addend == 0 && !first && !mirrored {
-			nameSecondKind(out.rules, out.sections, out.names, id)
+		//sassNamemutatesassName: sassNamefalsesassName
+		if !r.rel && r.addend == 0 && !first && !hasMercury {
+			reserveRelName(out.rules, out.sections, out.names, id)
 		}
 		//rule: Only rows that stay make a second one.
 		first = false
@@ -143,31 +143,31 @@ func mergeRows(out *output, o *object, s *elf64.Section, at placement) error {
 // something that lost, although the constant that is to hold its address may have
 // won: the address is null then.
 func leftOut(rules *ruleSet, report *linkReport, o *object, s *elf64.Section, r *relocation, symbol uint32) bool {
-	inLoser := o.inLoser(s.Info, r.offset)
-	if !isConstant(o.file.Sections[s.Info].Type) || rules.options.Mend {
+	inLoser := o.inDiscarded(s.Info, r.offset)
+	if !isConstant(o.file.Sections[s.Info].Type) || rules.options.FixNvlinkBugs {
 		return inLoser
 	}
 	y := &o.symbols[symbol]
 	//rule: Addresses in constants of what lost are dropped.
-	//mutate: false
-	leftOut := r.lost || slices.Contains(o.losers[y.Section], y)
-	if leftOut && !inLoser && r.kind < mirrorKindBase { // it is said once
+	//sassNamemutatesassName: sassNamefalsesassName
+	leftOut := r.discarded || slices.Contains(o.discardedVariables[y.Section], y)
+	if leftOut && !inLoser && r.kind < mercuryKindBase { // it is said once
 		report.warnOfNvlink("null-constant", fmt.Sprintf("nvlink leaves an address in the constants of '%s' null, because another input defines '%s' too", o.name, y.Name))
 	}
 	return leftOut
 }
 
-// nameSecondKind enters the name that rows without an addend would have a
+// reserveRelName enters the name that rows without an addend would have a
 // section of, where nvlink thinks of making one.
-func nameSecondKind(rules *ruleSet, sections *sectionTable, names *nameTables, id sectionID) {
+func reserveRelName(rules *ruleSet, sections *sectionTable, names *nameTables, id sectionID) {
 	s := &sections.list[id]
-	if s.second {
+	if s.hasRelName {
 		return
 	}
-	s.second = true
+	s.hasRelName = true
 	name := ".rel" + s.name[len(".rela"):]
 	if rules.mercury {
-		name = ".rel" + mirrorName(s.name)[len(".rela"):]
+		name = ".rel" + mercuryName(s.name)[len(".rela"):]
 	}
 	names.sections.addSection(name, id)
 	names.symbols.addSection(name, id)
@@ -198,7 +198,7 @@ func (sections *sectionTable) resolveSymbol(o *object, s *elf64.Section, r *relo
 	}
 	y := &o.symbols[index]
 	if y.Type == elf64.SectionSymbol {
-		at := o.placed[y.Section]
+		at := o.sectionOf[y.Section]
 		if !at.done || at.section == noSection {
 			return unsupported(o.name, "the relocation %d in '%s' on the section '%s'", r.kind, s.Name, y.Name)
 		}
@@ -208,11 +208,11 @@ func (sections *sectionTable) resolveSymbol(o *object, s *elf64.Section, r *relo
 		}
 		return nil
 	}
-	r.symbol = o.became[index]
+	r.symbol = o.symbolOf[index]
 	if r.symbol == noSymbol {
 		return unsupported(o.name, "the relocation %d in '%s' on the symbol '%s'", r.kind, s.Name, y.Name)
 	}
-	r.lost = o.lostSymbol(index)
+	r.discarded = o.isDiscarded(index)
 	return nil
 }
 
@@ -243,7 +243,7 @@ func decideRelocations(rules *ruleSet, symbols *symbolTable, sections *sectionTa
 		}
 		kept := make([]relocation, 0, len(s.relocations))
 		//rule: Rows of relocations come in the reverse order.
-		//mutate: forward
+		//sassNamemutatesassName: sassNameforwardsassName
 		for _, r := range slices.Backward(s.relocations) {
 			keep, err := decide(&r)
 			if err != nil {
@@ -255,10 +255,10 @@ func decideRelocations(rules *ruleSet, symbols *symbolTable, sections *sectionTa
 		}
 		s.relocations = kept
 		s.size = uint64(len(kept)) * s.entry
-		if err := decideMirror(symbols, sections, s); err != nil {
+		if err := decideMercury(symbols, sections, s); err != nil {
 			return err
 		}
-		s.dropped = len(kept) == 0 && (s.mirror == nil || len(s.mirror.relocations) == 0)
+		s.dropped = len(kept) == 0 && (s.mercury == nil || len(s.mercury.relocations) == 0)
 	}
 	if !rules.mercury {
 		return nil
@@ -275,7 +275,7 @@ func decideInCode(rules *ruleSet, symbols *symbolTable, sections *sectionTable, 
 	switch r.kind {
 	case relocUniOffset:
 		//rule: Offsets in unified tables are dropped.
-		//mutate: true
+		//sassNamemutatesassName: sassNametruesassName
 		return false, nil
 	case relocUniLow:
 		//rule: Relocations of unified tables become plain ones.
@@ -292,7 +292,7 @@ func decideInCode(rules *ruleSet, symbols *symbolTable, sections *sectionTable, 
 	}
 	if y.dead && y.function != nil {
 		//rule: A call that is never made has no relocation.
-		//mutate: true
+		//sassNamemutatesassName: sassNametruesassName
 		return false, nil // a call that is never made, see markLive
 	}
 	if r.base != 0 || y.dead || y.hidden {
@@ -321,13 +321,13 @@ func patchCode(rules *ruleSet, symbols *symbolTable, sections *sectionTable, cal
 	case y.isShared() && !y.defined():
 		for _, k := range calls.reached.by[target.function] {
 			//rule: Dynamic memory starts where the kernels that reach the code agree.
-			//mutate: sections.list[symbols.list[k].function.shared].dynamic -> sections.list[symbols.list[k].function.shared].size
+			//sassNamemutatesassName: sassNamesectionssassName.sassNamelistsassName[sassNamesymbolssassName.sassNamelistsassName[sassNameksassName].sassNamefunctionsassName.sassNamesharedsassName].sassNamedynamicsassName -> sassNamesectionssassName.sassNamelistsassName[sassNamesymbolssassName.sassNamelistsassName[sassNameksassName].sassNamefunctionsassName.sassNamesharedsassName].sassNamesizesassName
 			p.value = max(p.value, sections.list[symbols.list[k].function.shared].dynamic)
 		}
 	case isConstant(sections.list[y.section].kind):
 		s := &sections.list[y.section]
 		//rule: Constants of functions count from where they moved.
-		//mutate: y.value+s.moved -> y.value
+		//sassNamemutatesassName: sassNameysassName.sassNamevaluesassName+sassNamessassName.sassNamemovedsassName -> sassNameysassName.sassNamevaluesassName
 		p.value, p.bank = y.value+s.moved, uint8(s.kind-typeConstant0)
 	default:
 		return unsupported("", "the relocation %d in '%s' on '%s'", r.kind, target.name, y.name)
@@ -342,15 +342,15 @@ func decideInDebug(symbols *symbolTable, sections *sectionTable, target *section
 	y := &symbols.list[r.symbol]
 	if r.kind == relocClear {
 		//rule: The size of a removed function in .debug_frame is cleared.
-		//mutate: false
-		if !r.lost && y.dead {
+		//sassNamemutatesassName: sassNamefalsesassName
+		if !r.discarded && y.dead {
 			target.patches = append(target.patches, patch{offset: r.offset, kind: relocClear})
 		}
 		return false, nil
 	}
 	if r.kind == relocGlobal64 && y.kind == typeData && !y.isShared() && !y.hidden {
 		//rule: Addresses of global variables in debug information stay relocations.
-		//mutate: false
+		//sassNamemutatesassName: sassNamefalsesassName
 		return true, nil
 	}
 	if r.kind != reloc32 && r.kind != reloc64 {
@@ -359,19 +359,19 @@ func decideInDebug(symbols *symbolTable, sections *sectionTable, target *section
 	p := patch{offset: r.offset, kind: r.kind, addend: r.addend, rel: r.rel}
 	switch {
 	//rule: Debug information has -1 for the shared variables of removed kernels.
-	//mutate: !y.placed -> !y.placed && !y.defined()
+	//sassNamemutatesassName: !sassNameysassName.sassNameplacedsassName -> !sassNameysassName.sassNameplacedsassName && !sassNameysassName.sassNamedefinedsassName()
 	case y.isShared() && !y.placed: // dynamic, or of a removed kernel
 		p.value = ^uint64(0)
 	case y.isShared():
 		//rule: Debug information has the addresses of shared variables.
 		p.value = y.address
 	//rule: Debug information of a function that lost stays in .debug_info and .debug_loc only.
-	//mutate: false r.lost
+	//sassNamemutatesassName: sassNamefalsesassName sassNamersassName.sassNamediscardedAtsassName
 	//rule: Debug information of removed functions has no relocations.
-	//mutate: false y.dead
+	//sassNamemutatesassName: sassNamefalsesassName sassNameysassName.sassNamedeadsassName
 	//rule: .debug_loc keeps what is about functions that lost.
-	//mutate: true target.name != ".debug_loc"
-	case y.dead || r.lost && target.name != ".debug_info" && target.name != ".debug_loc":
+	//sassNamemutatesassName: sassNametruesassName sassNametargetsassName.sassNamenamesassName != ".sassNamedebug_locsassName"
+	case y.dead || r.discarded && target.name != ".debug_info" && target.name != ".debug_loc":
 		return false, nil
 	case y.kind == elf64.SectionSymbol && sections.list[y.section].flags&flagExec == 0:
 		//rule: References between debug sections count from the input's part.
@@ -416,7 +416,7 @@ func (p *patch) apply(data []byte) {
 			value = bits(b, 40, 14) * 4
 		}
 		//rule: Offsets of constants in words are words.
-		//mutate: (p.value+value)/4 -> p.value+value
+		//sassNamemutatesassName: (sassNamepsassName.sassNamevaluesassName+sassNamevaluesassName)/sassName4sassName -> sassNamepsassName.sassNamevaluesassName+sassNamevaluesassName
 		setBits(b, 40, 14, (p.value+value)/4)
 		setBits(b, 54, 5, uint64(p.bank))
 	}

@@ -32,21 +32,21 @@ func mergeFunctions(out *output, o *object) error {
 		}
 		switch {
 		case y.Section == elf64.Undefined:
-			o.became[i] = out.symbols.referToFunction(o, y, old)
+			o.symbolOf[i] = out.symbols.referToFunction(o, y, old)
 		case old == noSymbol || !out.symbols.list[old].defined():
-			o.became[i] = defineFunction(out.rules, out.symbols, out.sections, out.names, o, y, old)
+			o.symbolOf[i] = defineFunction(out.rules, out.symbols, out.sections, out.names, o, y, old)
 			if out.rules.mercury {
-				f := &out.symbols.list[o.became[i]]
-				f.mirrorSize = o.mirrorSizes[i]
-				if err := mirrorText(o, &o.file.Sections[y.Section], &out.sections.list[f.section]); err != nil {
+				f := &out.symbols.list[o.symbolOf[i]]
+				f.mercurySize = o.mercurySizes[i]
+				if err := placeMercuryText(o, &o.file.Sections[y.Section], &out.sections.list[f.section]); err != nil {
 					return err
 				}
 			}
 		//rule: The first weak function stays; later ones are dropped.
-		//mutate: false
+		//sassNamemutatesassName: sassNamefalsesassName
 		case y.Binding == elf64.Weak:
-			o.became[i] = old
-			o.lost[y.Section] = true
+			o.symbolOf[i] = old
+			o.discardedSections[y.Section] = true
 		case out.symbols.list[old].weak:
 			if out.rules.mercury {
 				return unsupported(o.name, "how to replace the weak function '%s' of '%s'", y.Name, out.symbols.list[old].from)
@@ -56,10 +56,10 @@ func mergeFunctions(out *output, o *object) error {
 			}
 			//rule: A strong function replaces a weak one.
 			replaceFunction(out.symbols, out.sections, o, y, old)
-			o.became[i] = old
+			o.symbolOf[i] = old
 		default:
-			o.became[i] = old
-			o.lost[y.Section] = true
+			o.symbolOf[i] = old
+			o.discardedSections[y.Section] = true
 			duplicate(out.symbols, out.report, o, y, old)
 		}
 	}
@@ -95,9 +95,9 @@ func checkSize(symbols *symbolTable, sections *sectionTable, report *linkReport,
 	}
 	was := &symbols.list[old]
 	//rule: A variable has one size in all inputs.
-	//mutate: true was.size == y.Size
+	//sassNamemutatesassName: sassNametruesassName sassNamewassassName.sassNamesizesassName == sassNameysassName.sassNameSizesassName
 	//rule: An array of unknown size fits any size.
-	//mutate: false was.size == 0 || y.Size == 0
+	//sassNamemutatesassName: sassNamefalsesassName sassNamewassassName.sassNamesizesassName == sassName0sassName || sassNameysassName.sassNameSizesassName == sassName0sassName
 	if was.size == 0 || y.Size == 0 || was.size == y.Size || sections.commonMayDiffer(o, y, was) {
 		return
 	}
@@ -112,7 +112,7 @@ func (symbols *symbolTable) referToFunction(o *object, y *elf64.Symbol, old symb
 		return old
 	}
 	//rule: A function that was referred to first stands among the global symbols.
-	//mutate: global: true -> global: false
+	//sassNamemutatesassName: sassNameglobalsassName: sassNametruesassName -> sassNameglobalsassName: sassNamefalsesassName
 	id := symbols.newSymbol(symbol{name: y.Name, binding: y.Binding, kind: y.Type, other: y.Other, section: noSection,
 		global: true, from: o.name, function: newFunction()})
 	symbols.byName[y.Name] = id
@@ -135,7 +135,7 @@ func defineFunction(rules *ruleSet, symbols *symbolTable, sections *sectionTable
 	sections.list[text].function = id
 	f := &symbols.list[id]
 	//rule: A function has the binding of its definition.
-	//mutate: y.Binding -> f.binding
+	//sassNamemutatesassName: sassNameysassName.sassNameBindingsassName -> sassNamefsassName.sassNamebindingsassName
 	f.other, f.value, f.section, f.binding = y.Other, y.Value, text, y.Binding
 	sections.setText(o, y, f)
 	if kernel := f.function; y.Other&otherKernel != 0 {
@@ -151,7 +151,7 @@ func defineFunction(rules *ruleSet, symbols *symbolTable, sections *sectionTable
 // name to the local ones. Before 13.4 weak symbols stood among the local ones.
 func newDefined(rules *ruleSet, symbols *symbolTable, names *nameTables, y symbol) (id symbolID) {
 	//rule: Before 13.4 weak symbols stand among the local ones.
-	//mutate: true rules.merge.WeakIsGlobal
+	//sassNamemutatesassName: sassNametruesassName sassNamerulessassName.sassNamemergesassName.sassNameWeakIsGlobalsassName
 	y.global = y.binding == elf64.Global || y.binding == elf64.Weak && rules.merge.WeakIsGlobal
 	if y.global {
 		id = symbols.newSymbol(y)
@@ -172,10 +172,10 @@ func (sections *sectionTable) setText(o *object, y *elf64.Symbol, f *symbol) {
 	text.pieces, text.size = []piece{{data: data}}, uint64(len(data))
 	text.registers = s.Info & 0xff000000
 	//rule: A replaced function keeps the larger alignment.
-	//mutate: max(text.align, s.Align) -> s.Align
+	//sassNamemutatesassName: sassNamemaxsassName(sassNametextsassName.sassNamealignsassName, sassNamessassName.sassNameAlignsassName) -> sassNamessassName.sassNameAlignsassName
 	text.align = max(text.align, s.Align)
 	f.size, f.weak, f.from, f.origin = y.Size, y.Binding == elf64.Weak, o.name, o.name
-	o.placed[y.Section] = placement{section: f.section, done: true}
+	o.sectionOf[y.Section] = placement{section: f.section, done: true}
 }
 
 // replaceFunction puts a strong definition into the place of a weak one: the
@@ -185,7 +185,7 @@ func replaceFunction(symbols *symbolTable, sections *sectionTable, o *object, y 
 	f := &symbols.list[id]
 	sections.setText(o, y, f)
 	//rule: Calls of a replaced function stay.
-	//mutate: also f.function.calls = nil
+	//sassNamemutatesassName: sassNamealsosassName sassNamefsassName.sassNamefunctionsassName.sassNamecallssassName = sassNamenilsassName
 	f.binding = elf64.Global
 	//rule: What was said of a replaced function goes.
 	sections.list[sections.info].attributes.forget(id)
@@ -193,7 +193,7 @@ func replaceFunction(symbols *symbolTable, sections *sectionTable, o *object, y 
 		if text, ok := sections.byOwner[sectionKey{kind + sections.list[f.section].name, f.section}]; ok {
 			if sections.list[text].kind == typeRela {
 				//rule: Debug information of a weak function whose code had rows with an addend is lost when it is replaced.
-				sections.loseDebug(id)
+				sections.discardDebug(id)
 			}
 			//rule: Relocations of a replaced function go.
 			sections.list[text].relocations = nil
@@ -205,10 +205,10 @@ func replaceFunction(symbols *symbolTable, sections *sectionTable, o *object, y 
 	}
 }
 
-// loseDebug makes what debug information says of a function so far be about a
+// discardDebug makes what debug information says of a function so far be about a
 // definition that was lost. nvlink does this for rows with an addend, and only if the
 // code of the lost definition had such rows.
-func (sections *sectionTable) loseDebug(id symbolID) {
+func (sections *sectionTable) discardDebug(id symbolID) {
 	for i := range sections.list {
 		s := &sections.list[i]
 		if s.kind != typeRela || !isDebug(sections.list[s.owner].name) {
@@ -216,7 +216,7 @@ func (sections *sectionTable) loseDebug(id symbolID) {
 		}
 		for j := range s.relocations {
 			r := &s.relocations[j]
-			r.lost = r.lost || r.symbol == id
+			r.discarded = r.discarded || r.symbol == id
 		}
 	}
 }
@@ -237,13 +237,13 @@ func mergeVariables(out *output, o *object) error {
 		checkSize(out.symbols, out.sections, out.report, o, y, old)
 		switch {
 		case y.Section == elf64.Undefined:
-			o.became[i] = referToVariable(out.rules, out.symbols, out.sections, o, y, old)
+			o.symbolOf[i] = referToVariable(out.rules, out.symbols, out.sections, o, y, old)
 		case y.Section == elf64.Common:
 			id, err := mergeCommon(out.rules, out.symbols, out.sections, out.report, o, y, old)
 			if err != nil {
 				return err
 			}
-			o.became[i] = id
+			o.symbolOf[i] = id
 		case old == noSymbol || !out.symbols.list[old].defined():
 			if err := initializeCommon(out.symbols, out.report, o, y, old); err != nil {
 				return err
@@ -252,19 +252,19 @@ func mergeVariables(out *output, o *object) error {
 			if err != nil {
 				return err
 			}
-			o.became[i] = id
+			o.symbolOf[i] = id
 		//rule: The first weak variable stays.
-		//mutate: false
+		//sassNamemutatesassName: sassNamefalsesassName
 		case y.Binding == elf64.Weak:
-			o.became[i] = old
-			o.losers[y.Section] = append(o.losers[y.Section], y)
+			o.symbolOf[i] = old
+			o.discardedVariables[y.Section] = append(o.discardedVariables[y.Section], y)
 		case out.symbols.list[old].weak:
 			if err := replaceVariable(out, o, y, old); err != nil {
 				return err
 			}
-			o.became[i] = old
+			o.symbolOf[i] = old
 		default:
-			o.became[i] = old
+			o.symbolOf[i] = old
 			duplicate(out.symbols, out.report, o, y, old)
 		}
 	}
@@ -275,7 +275,7 @@ func mergeVariables(out *output, o *object) error {
 // or for dynamic shared memory, which is defined nowhere.
 func referToVariable(rules *ruleSet, symbols *symbolTable, sections *sectionTable, o *object, y *elf64.Symbol, old symbolID) symbolID {
 	//rule: Dynamic memory brings the section of common variables with it.
-	//mutate: false
+	//sassNamemutatesassName: sassNamefalsesassName
 	if y.Other == otherShared {
 		sections.findOrNew(section{name: commonName, kind: typeShared, flags: flagAlloc | flagWrite, align: 1, owner: noSection}, true)
 	}
@@ -283,13 +283,13 @@ func referToVariable(rules *ruleSet, symbols *symbolTable, sections *sectionTabl
 		return old
 	}
 	//rule: What is undefined is global, also if it is weak.
-	//mutate: elf64.Global -> y.Binding
+	//sassNamemutatesassName: sassNameelf64sassName.sassNameGlobalsassName -> sassNameysassName.sassNameBindingsassName
 	binding := elf64.Global
 	if rules.options.Relocatable {
 		binding = y.Binding
 	}
 	//rule: The size of bank 0 is a symbol in no table.
-	//mutate: false y.Name == bankSize
+	//sassNamemutatesassName: sassNamefalsesassName sassNameysassName.sassNameNamesassName == sassNamebankSizesassName
 	id := symbols.newSymbol(symbol{name: y.Name, binding: binding, kind: y.Type, other: y.Other, section: noSection,
 		value: y.Value, size: y.Size, global: true, hidden: y.Name == bankSize, from: o.name})
 	symbols.byName[y.Name] = id
@@ -302,7 +302,7 @@ func referToVariable(rules *ruleSet, symbols *symbolTable, sections *sectionTabl
 // defineVariable adds a variable. There is none when its section belongs to a
 // function that lost.
 func defineVariable(out *output, o *object, y *elf64.Symbol, old symbolID) (symbolID, error) {
-	if s := &o.file.Sections[y.Section]; s.Flags&flagOwned != 0 && o.lost[s.Info] {
+	if s := &o.file.Sections[y.Section]; s.Flags&flagOwned != 0 && o.discardedSections[s.Info] {
 		return noSymbol, nil
 	}
 	at, err := placeSection(out, o, int(y.Section))
@@ -366,7 +366,7 @@ func replaceVariable(out *output, o *object, y *elf64.Symbol, id symbolID) error
 	}
 	v := &out.symbols.list[id]
 	//rule: A strong variable takes the place of a weak one, whose bytes stay.
-	//mutate: at.place(y.Value) -> v.value
+	//sassNamemutatesassName: sassNameatsassName.sassNameplacesassName(sassNameysassName.sassNameValuesassName) -> sassNamevsassName.sassNamevaluesassName
 	v.section, v.value, v.size, v.binding, v.weak = at.section, at.place(y.Value), y.Size, elf64.Global, false
 	v.origin = o.name
 	return nil
@@ -375,16 +375,16 @@ func replaceVariable(out *output, o *object, y *elf64.Symbol, id symbolID) error
 // wantsRuntime reports whether the device runtime takes part when it is met:
 // if something before it is not defined yet, or the options say so, but not
 // as the first input.
-func wantsRuntime(rules *ruleSet, symbols *symbolTable, any bool) bool {
+func wantsRuntime(rules *ruleSet, symbols *symbolTable, started bool) bool {
 	//rule: As the first input libcudadevrt is passed over, whatever the options say.
-	//mutate: true any
-	if any && rules.options.KeepSystemLibraries {
+	//sassNamemutatesassName: sassNametruesassName sassNameanysassName
+	if started && rules.options.KeepSystemLibraries {
 		return true
 	}
 	for id := range symbols.list {
 		if symbols.list[id].unresolved() {
 			//rule: libcudadevrt takes part if something is undefined.
-			//mutate: false
+			//sassNamemutatesassName: sassNamefalsesassName
 			return true
 		}
 	}

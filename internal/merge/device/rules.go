@@ -51,9 +51,9 @@ func newRules(options Options) (*ruleSet, error) {
 		headerFlags:    generation.HeaderFlags,
 		reservedShared: generation.ReservedShared,
 		//rule: A kernel may have more shared memory for sm_90a.
-		//mutate: target -> (gpu.Arch{Number: target.Number})
+		//sassNamemutatesassName: sassNametargetsassName -> (sassNamegpusassName.sassNameArchsassName{sassNameNumbersassName: sassNametargetsassName.sassNameNumbersassName})
 		sharedLimit: target.SharedLimit(),
-		asNvlink:    !options.Mend && !options.WeakDataOnce && !options.Relocatable,
+		asNvlink:    !options.FixNvlinkBugs && !options.DedupWeakData && !options.Relocatable,
 	}
 	if row, known := gpu.Find(target.Number); known {
 		r.features = row.Features

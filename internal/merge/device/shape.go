@@ -27,7 +27,7 @@ func (o *object) checkShape(*ruleSet) error {
 		if !o.isWhole(s) {
 			return unsupported(o.name, "the section '%s' of type %#x aligned to %d", s.Name, uint32(s.Type), s.Align)
 		}
-		if s.Flags&flagMirror != 0 || s.Type == typeNull {
+		if s.Flags&flagMercury != 0 || s.Type == typeNull {
 			continue
 		}
 		key := identity{name: s.Name}
@@ -53,7 +53,7 @@ func (o *object) checkShape(*ruleSet) error {
 func (o *object) overlapping() string {
 	var list []*elf64.Section
 	for i := range o.file.Sections {
-		if s := &o.file.Sections[i]; s.Size > 0 && s.Flags&flagMirror == 0 && s.Type != typeNull && !occupiesOnly(s.Type) {
+		if s := &o.file.Sections[i]; s.Size > 0 && s.Flags&flagMercury == 0 && s.Type != typeNull && !occupiesOnly(s.Type) {
 			list = append(list, s)
 		}
 	}

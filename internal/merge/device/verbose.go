@@ -17,7 +17,7 @@ func describe(out *output) error {
 	var global uint64
 	for i := range out.sections.list {
 		//rule: -v counts the memory of variables with and without values.
-		//mutate: (s.kind == typeGlobal || s.kind == typeInit) -> s.kind == typeGlobal
+		//sassNamemutatesassName: (sassNamessassName.sassNamekindsassName == sassNametypeGlobalsassName || sassNamessassName.sassNamekindsassName == sassNametypeInitsassName) -> sassNamessassName.sassNamekindsassName == sassNametypeGlobalsassName
 		if s := &out.sections.list[i]; s.live() && (s.kind == typeGlobal || s.kind == typeInit) {
 			global += s.size
 		}
@@ -30,7 +30,7 @@ func describe(out *output) error {
 		}
 	}
 	//rule: -v shows the newest kernel first.
-	//mutate: forward
+	//sassNamemutatesassName: sassNameforwardsassName
 	for _, k := range slices.Backward(slices.Sorted(slices.Values(out.calls.reached.kernels))) {
 		if err := describeKernel(out, k, registers[k]); err != nil {
 			return err

@@ -16,13 +16,13 @@ const (
 
 // A writer makes the file.
 type writer struct {
-	out      *output
-	body     []*section // what follows the tables, in the order of the file
-	locals   []symbolID
-	globals  []symbolID
-	lates    []symbolID   // after all others
-	mirrored []*section   // whose mirrors follow the body
-	names    *stringTable // of sections
+	out         *output
+	body        []*section // what follows the tables, in the order of the file
+	locals      []symbolID
+	globals     []symbolID
+	lates       []symbolID   // after all others
+	mercuryBody []*section   // whose mirrors follow the body
+	names       *stringTable // of sections
 	// firstNames is the size of the names without those of mirrors.
 	firstNames uint64
 	strings    *stringTable // of symbols and prototypes
@@ -41,7 +41,7 @@ type header struct {
 	link, info   uint32
 	align, entry uint64
 	source       *section
-	mirror       bool   // of source
+	mercury      bool   // of source
 	table        []byte // contents of the tables
 }
 
@@ -58,7 +58,7 @@ func write(out *output) ([]byte, error) {
 	prototypes := w.listPrototypes()
 	w.dropEmpty(len(prototypes))
 	w.orderSections()
-	w.orderMirrors()
+	w.orderMercury()
 	w.orderSymbols()
 	w.nameSections()
 	w.nameSymbols()
@@ -82,7 +82,7 @@ func (w *writer) dropEmpty(prototypes int) {
 		switch {
 		case s.kind == typePrototype:
 			//rule: Prototypes without rows are not written.
-			//mutate: false
+			//sassNamemutatesassName: sassNamefalsesassName
 			s.dropped = prototypes == 0
 		case s.kind == typeInfo:
 			//rule: Attributes without rows are not written.
@@ -91,7 +91,7 @@ func (w *writer) dropEmpty(prototypes int) {
 		}
 		filledLater := s.kind == typeCallGraph || s.kind == typePrototype
 		//rule: Symbols of empty sections are not written.
-		//mutate: false s.empty() && !filledLater
+		//sassNamemutatesassName: sassNamefalsesassName sassNamessassName.sassNameemptysassName() && !sassNamefilledLatersassName
 		if s.symbol != noSymbol && (s.dropped || s.empty() && !filledLater) {
 			w.out.symbols.list[s.symbol].dead = true
 		}
@@ -100,7 +100,7 @@ func (w *writer) dropEmpty(prototypes int) {
 
 // empty reports whether a section never had bytes. The finalizer may have
 // taken all of them away, which is not the same.
-func (s *section) empty() bool { return s.size == 0 && (s.mirror == nil || s.mirror.size == 0) }
+func (s *section) empty() bool { return s.size == 0 && (s.mercury == nil || s.mercury.size == 0) }
 
 func (w *writer) orderSections() {
 	for i := range w.out.sections.list {
@@ -128,9 +128,9 @@ func (w *writer) orderSymbols() {
 		case !y.global:
 			w.locals = append(w.locals, id)
 		//rule: Unified tables are named, but not written.
-		//mutate: true !isUnifiedTable(y.name)
+		//sassNamemutatesassName: sassNametruesassName !sassNameisUnifiedTablesassName(sassNameysassName.sassNamenamesassName)
 		//rule: With -r shared variables are written.
-		//mutate: false w.out.rules.options.Relocatable
+		//sassNamemutatesassName: sassNamefalsesassName sassNamewsassName.sassNameoutsassName.sassNamerulessassName.sassNameoptionssassName.sassNameRelocatablesassName
 		case w.out.rules.options.Relocatable || !isUnifiedTable(y.name) && (!y.isShared() || w.out.rules.options.Debug):
 			w.globals = append(w.globals, id)
 		}
@@ -163,7 +163,7 @@ func (w *writer) nameSymbols() {
 		}
 	}
 	//rule: Names of global symbols come last.
-	//mutate: w.out.symbols.list -> slices.Backward(w.out.symbols.list)
+	//sassNamemutatesassName: sassNamewsassName.sassNameoutsassName.sassNamesymbolssassName.sassNamelistsassName -> sassNameslicessassName.sassNameBackwardsassName(sassNamewsassName.sassNameoutsassName.sassNamesymbolssassName.sassNamelistsassName)
 	for id := range w.out.symbols.list {
 		if y := &w.out.symbols.list[id]; y.global && w.written(y) && (w.out.rules.options.Relocatable || w.out.rules.options.Debug || !y.isShared()) {
 			w.strings.add(y.name)
@@ -232,10 +232,10 @@ func (w *writer) fillCallGraph() {
 	}
 	group(groupCalls, func(y *symbol) {
 		//rule: Rows of the call graph: the newest first.
-		//mutate: forward
+		//sassNamemutatesassName: sassNameforwardsassName
 		for _, callee := range slices.Backward(y.function.calls) {
 			//rule: Calls of removed functions are not in the call graph.
-			//mutate: true
+			//sassNamemutatesassName: sassNametruesassName
 			if !w.out.symbols.list[callee].dead {
 				row(y.index, w.out.symbols.list[callee].index)
 			}
@@ -248,14 +248,14 @@ func (w *writer) fillCallGraph() {
 	})
 	group(groupIndirect, func(y *symbol) {
 		//rule: Indirect calls: the newest first.
-		//mutate: forward
+		//sassNamemutatesassName: sassNameforwardsassName
 		for _, p := range slices.Backward(y.function.indirect) {
 			row(y.index, w.strings.offset[w.out.calls.prototypes.names[p]])
 		}
 	})
 	group(groupPotential, func(y *symbol) {
 		//rule: Potential calls are kept.
-		//mutate: slices.Backward(y.function.potential) -> y.function.potential[:0]
+		//sassNamemutatesassName: sassNameslicessassName.sassNameBackwardsassName(sassNameysassName.sassNamefunctionsassName.sassNamepotentialsassName) -> sassNameysassName.sassNamefunctionsassName.sassNamepotentialsassName[:sassName0sassName]
 		for _, callee := range slices.Backward(y.function.potential) {
 			if !w.out.symbols.list[callee].dead {
 				row(y.index, w.out.symbols.list[callee].index)
@@ -272,7 +272,7 @@ func (w *writer) listPrototypes() []symbolID {
 	for id := range w.out.symbols.list {
 		y := &w.out.symbols.list[id]
 		//rule: Functions whose address is taken have no row of prototypes.
-		//mutate: true len(f.takenAs) == 0
+		//sassNamemutatesassName: sassNametruesassName sassNamelensassName(sassNamefsassName.sassNametakenAssassName) == sassName0sassName
 		if f := y.function; f != nil && !y.dead && f.prototype != noPrototype && len(f.takenAs) == 0 {
 			list = append(list, symbolID(id))
 		}

@@ -21,7 +21,7 @@ func TestMended(t *testing.T) {
 		built := s.buildAll(t, p.names)
 		s.compare(t, p, built)
 		for _, mend := range []bool{false, true} {
-			out, err := s.mergeWith(t, p, built, func(o *device.Options) { o.Mend = mend })
+			out, err := s.mergeWith(t, p, built, func(o *device.Options) { o.FixNvlinkBugs = mend })
 			if unknown := new(device.Unsupported); errors.As(err, &unknown) {
 				return // s.compare counted it
 			} else if err != nil {

@@ -48,14 +48,14 @@ func TestWeakDataOnce(t *testing.T) {
 		if _, err := s.mergeWith(t, p, built, func(*device.Options) {}); !errors.As(err, &unknown) {
 			t.Errorf("constants of %d files come to more than fit, and the merger says %v", files, err)
 		}
-		out, err := s.mergeWith(t, p, built, func(o *device.Options) { o.WeakDataOnce = true })
-		if a, _ := gpu.Parse(s.arch); a.Number >= 100 && errors.As(err, &unknown) {
+		out, err := s.mergeWith(t, p, built, func(o *device.Options) { o.DedupWeakData = true })
+		if a, _ := arch.Parse(s.arch); a.Number >= 100 && errors.As(err, &unknown) {
 			return // it leaves nothing out of programs that are there twice
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		if saved := len(theirs) - len(out.Cubin); saved < (files-1)*large || out.LeftOut < (files-1)*one {
-			t.Errorf("the result has %d bytes, nvlink's %d; left out are %d", len(out.Cubin), len(theirs), out.LeftOut)
+		if saved := len(theirs) - len(out.Cubin); saved < (files-1)*large || out.DedupedBytes < (files-1)*one {
+			t.Errorf("the result has %d bytes, nvlink's %d; left out are %d", len(out.Cubin), len(theirs), out.DedupedBytes)
 		}
 		ours, wanted := parse(t, out.Cubin), parse(t, theirs)
 		ours.compareVariables(t, wanted)
