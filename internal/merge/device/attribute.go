@@ -3,38 +3,26 @@ package device
 import (
 	"slices"
 
+	"github.com/warpld/warpld/internal/object/cubin"
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
-// Attributes of functions that the linker knows; the other known ones are
-// copied.
+// Rows of .nv.compat that the linker knows.
 const (
-	attrParamBank  = 0x0a // section symbol of bank 0, place and size of parameters
-	attrExternals  = 0x0f // undefined functions that are called
-	attrFrame      = 0x11 // stack frame of a function
-	attrMinStack   = 0x12 // stack that a kernel needs with all that it calls
-	attrMaxRegs    = 0x1b // the limit of a kernel's registers
-	attrCallStack  = 0x1e
-	attrMaxStack   = 0x23 // in relocatable code only
-	attrRegisters  = 0x2f
-	attrBarriers   = 0x4c
-	compatVersion  = 0x02
-	compatSpecific = 0x09 // 1: for one architecture only, sm_90a
-	compatFeatures = 0x0b
+	compatVersion  = cubin.Attribute(cubin.EICOMPAT_ATTR_ISA_CLASS)
+	compatSpecific = cubin.Attribute(cubin.EICOMPAT_ATTR_CUDA_ACCELERATOR_TARGET)
+	compatFeatures = cubin.Attribute(cubin.EICOMPAT_ATTR_CAN_FASTPATH_FINALIZE)
 )
-
-// formBytes is the form of an attribute that has as many bytes as its value
-// says; those of the other forms are the value itself.
-const formBytes = 4
 
 // An attribute is a row of .nv.info: form u8, attribute u8, value u16, bytes.
 type attribute struct {
-	form, id byte
-	value    uint16
-	data     []byte     // as in the input, unless it refers to symbols
-	symbols  []symbolID // attrExternals: all there is; else the first word
-	word     uint32     // the second word
-	deleted  bool
+	form    cubin.Format
+	id      cubin.Attribute
+	value   uint16
+	data    []byte     // as in the input, unless it refers to symbols
+	symbols []symbolID // cubin.EIATTR_EXTERNS: all there is; else the first word
+	word    uint32     // the second word
+	deleted bool
 }
 
 // An attributeList holds rows in the order of the inputs, which the file
@@ -52,7 +40,7 @@ func (a *attributeList) forget(id symbolID) {
 }
 
 // find gives the row of an attribute that comes first in the file.
-func (a *attributeList) find(id byte) *attribute {
+func (a *attributeList) find(id cubin.Attribute) *attribute {
 	for i := len(a.rows) - 1; i >= 0; i-- {
 		if a.rows[i].id == id && !a.rows[i].deleted {
 			return &a.rows[i]
@@ -64,7 +52,7 @@ func (a *attributeList) find(id byte) *attribute {
 // inFileOrder calls do with the rows as they are written.
 func (a *attributeList) inFileOrder(do func(*attribute)) {
 	//rule: Rows of attributes come in the reverse order.
-	//sassNamemutatesassName: sassNameforwardsassName
+	//mutate: forward
 	for i := range slices.Backward(a.rows) {
 		if !a.rows[i].deleted {
 			do(&a.rows[i])
@@ -80,9 +68,9 @@ func (a *attributeList) inFileOrder(do func(*attribute)) {
 
 func (x *attribute) length() uint64 {
 	switch {
-	case x.form != formBytes:
+	case x.form != cubin.EIFMT_SVAL:
 		return 4
-	case x.id == attrExternals:
+	case x.id == cubin.EIATTR_EXTERNS:
 		return 4 + 4*uint64(len(x.symbols))
 	case x.symbols != nil:
 		return 4 + 8
@@ -92,7 +80,7 @@ func (x *attribute) length() uint64 {
 
 // appendTo writes the row.
 func (x *attribute) appendTo(b []byte, symbols []symbol) []byte {
-	if b = append(b, x.form, x.id); x.form != formBytes {
+	if b = append(b, byte(x.form), byte(x.id)); x.form != cubin.EIFMT_SVAL {
 		return le.AppendUint16(b, x.value)
 	}
 	b = le.AppendUint16(b, uint16(x.length()-4))
@@ -102,7 +90,7 @@ func (x *attribute) appendTo(b []byte, symbols []symbol) []byte {
 	for _, id := range x.symbols {
 		b = le.AppendUint32(b, symbols[id].index)
 	}
-	if x.id != attrExternals {
+	if x.id != cubin.EIATTR_EXTERNS {
 		b = le.AppendUint32(b, x.word)
 	}
 	return b
@@ -110,21 +98,14 @@ func (x *attribute) appendTo(b []byte, symbols []symbol) []byte {
 
 // parseAttributes reads the rows of a section.
 func (o *object) parseAttributes(s *elf64.Section, row func(attribute) error) error {
-	for b := o.bytes(s); len(b) > 0; {
-		if len(b) < 4 {
+	for r, err := range cubin.Rows(o.bytes(s)) {
+		if err != nil {
 			return damage(o.name, "section %s ends within a row", s.Name)
 		}
-		x := attribute{form: b[0], id: b[1], value: le.Uint16(b[2:])}
-		b = b[4:]
-		if x.form == formBytes {
-			if int(x.value) > len(b) {
-				return damage(o.name, "section %s ends within a row", s.Name)
-			}
-			x.data, b = b[:x.value:x.value], b[x.value:]
-		} else if x.form == 0 || x.form > formBytes {
-			return unsupported(o.name, "attribute %#x of form %d in section '%s'", x.id, x.form, s.Name)
+		if !r.Format.Known() {
+			return unsupported(o.name, "attribute %#x of form %d in section '%s'", byte(r.Attribute), byte(r.Format), s.Name)
 		}
-		if err := row(x); err != nil {
+		if err := row(attribute{form: r.Format, id: r.Attribute, value: r.Value, data: r.Data}); err != nil {
 			return err
 		}
 	}
@@ -135,11 +116,11 @@ func (o *object) parseAttributes(s *elf64.Section, row func(attribute) error) er
 func mergeAttributes(rules *ruleSet, symbols *symbolTable, sections *sectionTable, attributes *attributeTable, o *object) error {
 	for i := range o.file.Sections {
 		s := &o.file.Sections[i]
-		if s.Type != typeInfo {
+		if s.Type != cubin.SHT_CUDA_INFO {
 			continue
 		}
 		id := sections.info
-		if s.Flags&flagOwned != 0 {
+		if s.Flags&elf64.InfoLink != 0 {
 			if o.discardedSections[s.Info] {
 				continue
 			}
@@ -193,14 +174,14 @@ func mergeRowsOf(rules *ruleSet, symbols *symbolTable, sections *sectionTable, a
 // what it says. A row that has no place in an executable is not kept.
 func resolveAttribute(rules *ruleSet, symbols *symbolTable, sections *sectionTable, o *object, x *attribute) (keep bool, err error) {
 	switch {
-	case x.form == formBytes && (x.id == attrRegisters || x.id == attrFrame || x.id == attrMaxStack || x.id == attrMinStack):
+	case x.form == cubin.EIFMT_SVAL && (x.id == cubin.EIATTR_REGCOUNT || x.id == cubin.EIATTR_FRAME_SIZE || x.id == cubin.EIATTR_MAX_STACK_SIZE || x.id == cubin.EIATTR_MIN_STACK_SIZE):
 		return resolveCount(rules, symbols, o, x)
-	case x.form == formBytes && x.id == attrParamBank:
+	case x.form == cubin.EIFMT_SVAL && x.id == cubin.EIATTR_PARAM_CBANK:
 		return true, resolveParamBank(rules, sections, o, x)
-	case x.form == formBytes && x.id == attrExternals:
+	case x.form == cubin.EIFMT_SVAL && x.id == cubin.EIATTR_EXTERNS:
 		return true, symbols.resolveExternals(o, x)
 	case !copied[x.id].of(x):
-		return false, unsupported(o.name, "the attribute %#x of form %d and %d bytes", x.id, x.form, len(x.data))
+		return false, unsupported(o.name, "the attribute %#x of form %d and %d bytes", byte(x.id), byte(x.form), len(x.data))
 	}
 	return true, nil
 }
@@ -208,7 +189,7 @@ func resolveAttribute(rules *ruleSet, symbols *symbolTable, sections *sectionTab
 // resolveCount reads a row that has a number for a function.
 func resolveCount(rules *ruleSet, symbols *symbolTable, o *object, x *attribute) (keep bool, err error) {
 	if len(x.data) != 8 {
-		return false, damage(o.name, "attribute %#x of %d bytes", x.id, len(x.data))
+		return false, damage(o.name, "attribute %#x of %d bytes", byte(x.id), len(x.data))
 	}
 	index := le.Uint32(x.data)
 	id, err := o.symbolAt(index)
@@ -218,11 +199,11 @@ func resolveCount(rules *ruleSet, symbols *symbolTable, o *object, x *attribute)
 	f := symbols.list[id].function
 	switch {
 	case f == nil:
-		return false, damage(o.name, "attribute %#x of the symbol '%s'", x.id, symbols.list[id].name)
+		return false, damage(o.name, "attribute %#x of the symbol '%s'", byte(x.id), symbols.list[id].name)
 	//rule: Attributes of a function that lost go.
-	//sassNamemutatesassName: sassNametruesassName
+	//mutate: true
 	case !o.isDiscarded(index):
-	case x.id == attrRegisters && le.Uint32(x.data[4:]) < f.registers && rules.asNvlink:
+	case x.id == cubin.EIATTR_REGCOUNT && le.Uint32(x.data[4:]) < f.registers && rules.asNvlink:
 		// nvlink takes the copy with fewer registers, and mixes what it knows of both.
 		return false, unsupported(o.name, "the weak function '%s', which needs fewer registers than in '%s'", symbols.list[id].name, symbols.list[id].origin)
 	default:
@@ -230,42 +211,42 @@ func resolveCount(rules *ruleSet, symbols *symbolTable, o *object, x *attribute)
 	}
 	x.symbols, x.word = []symbolID{id}, le.Uint32(x.data[4:])
 	switch x.id {
-	case attrRegisters:
+	case cubin.EIATTR_REGCOUNT:
 		f.registers = x.word
-	case attrFrame:
+	case cubin.EIATTR_FRAME_SIZE:
 		f.frame = x.word
 	}
 	//rule: The stack of relocatable code is not in executables.
-	//sassNamemutatesassName: sassNametruesassName
-	return x.id != attrMaxStack || rules.options.Relocatable, nil
+	//mutate: true
+	return x.id != cubin.EIATTR_MAX_STACK_SIZE || rules.options.Relocatable, nil
 }
 
 // resolveParamBank makes the row name the section symbol of the bank.
 func resolveParamBank(rules *ruleSet, sections *sectionTable, o *object, x *attribute) error {
 	if len(x.data) != 8 {
-		return damage(o.name, "attribute %#x of %d bytes", x.id, len(x.data))
+		return damage(o.name, "attribute %#x of %d bytes", byte(x.id), len(x.data))
 	}
 	index := le.Uint32(x.data)
 	if uint64(index) >= uint64(len(o.symbols)) {
-		return damage(o.name, "attribute %#x of symbol %d of %d", x.id, index, len(o.symbols))
+		return damage(o.name, "attribute %#x of symbol %d of %d", byte(x.id), index, len(o.symbols))
 	}
 	if rules.mercury {
 		x.symbols, x.word = []symbolID{noSymbol}, le.Uint32(x.data[4:]) // newLateBanks knows the symbol
 		return nil
 	}
 	at := o.sectionOf[o.symbols[index].Section]
-	if !at.done || at.section == noSection || sections.list[at.section].kind != typeConstant0 {
-		return damage(o.name, "attribute %#x of a symbol that is no bank of constants", x.id)
+	if !at.done || at.section == noSection || sections.list[at.section].kind != cubin.SHT_CUDA_CONSTANT_B0 {
+		return damage(o.name, "attribute %#x of a symbol that is no bank of constants", byte(x.id))
 	}
 	//rule: Parameters name the symbol of their bank.
-	//sassNamemutatesassName: sassNameatsassName.sassNamesectionsassName -> sassNamesectionssassName.sassNametoolNotesassName
+	//mutate: at.section -> sections.toolNote
 	x.symbols, x.word = []symbolID{sections.list[at.section].symbol}, le.Uint32(x.data[4:])
 	return nil
 }
 
 func (symbols *symbolTable) resolveExternals(o *object, x *attribute) error {
 	if len(x.data)%4 != 0 {
-		return damage(o.name, "attribute %#x of %d bytes", x.id, len(x.data))
+		return damage(o.name, "attribute %#x of %d bytes", byte(x.id), len(x.data))
 	}
 	x.symbols = make([]symbolID, 0, len(x.data)/4)
 	for b := x.data; len(b) > 0; b = b[4:] {
@@ -290,15 +271,15 @@ func mergeCompat(rules *ruleSet, sections *sectionTable, attributes *attributeTa
 	}
 	out := &sections.list[sections.compat].attributes
 	return o.parseAttributes(s, func(x attribute) error {
-		if !compatShapes[x.id].of(&x) {
-			return unsupported(o.name, "the row %#x of form %d and %d bytes in '%s'", x.id, x.form, len(x.data), s.Name)
+		if !compatShapes[cubin.CompatAttribute(x.id)].of(&x) {
+			return unsupported(o.name, "the row %#x of form %d and %d bytes in '%s'", byte(x.id), byte(x.form), len(x.data), s.Name)
 		}
 		if x.id == compatFeatures {
 			if !rules.keepsFeatures() {
 				return nil
 			}
 			if o.featured {
-				return unsupported(o.name, "two rows %#x in '%s'", x.id, s.Name)
+				return unsupported(o.name, "two rows %#x in '%s'", byte(x.id), s.Name)
 			}
 			o.featured = true
 			attributes.features = append(attributes.features, featureSet{o.countFunctions(), o.texts(), x.data})
@@ -309,7 +290,7 @@ func mergeCompat(rules *ruleSet, sections *sectionTable, attributes *attributeTa
 			return nil
 		}
 		if !mergeCompatRow(&out.added[at], &x) {
-			return unsupported(o.name, "how to merge the row %#x of '%s', which differs between inputs", x.id, s.Name)
+			return unsupported(o.name, "how to merge the row %#x of '%s', which differs between inputs", byte(x.id), s.Name)
 		}
 		return nil
 	})
@@ -323,7 +304,7 @@ func mergeCompatRow(old, x *attribute) bool {
 		return false
 	case x.id == compatFeatures: // setFeatures does it
 		return true
-	case x.id == compatVersion && x.form != formBytes:
+	case x.id == compatVersion && x.form != cubin.EIFMT_SVAL:
 		//rule: The program demands the highest version of all inputs.
 		old.value = max(old.value, x.value)
 		return true
@@ -341,7 +322,7 @@ type featureSet struct {
 // keepsFeatures reports whether the row of features is in the output.
 func (rules *ruleSet) keepsFeatures() bool {
 	//rule: The row of features is in no program for sm_90 before 13.4.
-	//sassNamemutatesassName: sassNametruesassName
+	//mutate: true
 	return rules.mercury || rules.merge.KeepsFeatures
 }
 
@@ -389,7 +370,7 @@ func setFeatures(rules *ruleSet, sections *sectionTable, attributes *attributeTa
 			}
 		}
 		//rule: Features of inputs of which no code remains don't count.
-		//sassNamemutatesassName: sassNamefalsesassName
+		//mutate: false
 		if left == 0 {
 			continue
 		}

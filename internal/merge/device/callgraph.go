@@ -1,6 +1,7 @@
 package device
 
 import (
+	"github.com/warpld/warpld/internal/object/cubin"
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
@@ -19,9 +20,9 @@ func mergeCallGraph(rules *ruleSet, symbols *symbolTable, calls *callGraph, repo
 		s := &o.file.Sections[i]
 		var err error
 		switch s.Type {
-		case typeCallGraph:
+		case cubin.SHT_CUDA_CALLGRAPH:
 			err = mergeCalls(rules, symbols, calls, o, s)
-		case typePrototype:
+		case cubin.SHT_CUDA_PROTOTYPE:
 			err = mergePrototypes(symbols, calls, report, o, s)
 		}
 		if err != nil {
@@ -48,13 +49,13 @@ func mergeCalls(rules *ruleSet, symbols *symbolTable, calls *callGraph, o *objec
 			return err
 		}
 		//rule: A function that lost has no calls.
-		//sassNamemutatesassName: sassNamefalsesassName
+		//mutate: false
 		if o.isDiscarded(index) {
 			if group == groupTaken {
 				o.discardedTaken[index] = second
 			}
 			//rule: An address that an input takes does not count if its definition lost.
-			//sassNamemutatesassName: sassNamefalsesassName !sassNamerulessassName.sassNameoptionssassName.sassNameFixNvlinkBugssassName
+			//mutate: false !rules.options.FixNvlinkBugs
 			if group != groupTaken || !rules.options.FixNvlinkBugs {
 				continue
 			}
@@ -79,7 +80,7 @@ func addCall(symbols *symbolTable, calls *callGraph, o *object, group int32, id 
 		} else {
 			f.potential = append(f.potential, callee)
 			//rule: It does if a kernel of the input may call it.
-			//sassNamemutatesassName: sassNamefalsesassName
+			//mutate: false
 			if prototype, lost := o.discardedTaken[second]; lost {
 				return addCall(symbols, calls, o, groupTaken, callee, prototype)
 			}
@@ -253,10 +254,10 @@ func (g *graph) stackDepths(starts []symbolID, frame func(node int32) uint64) []
 			top.next++
 			d := &depths[node]
 			//rule: Recursion makes the stack unknown.
-			//sassNamemutatesassName: sassNamedsassName.sassNamerecursivesassName || sassNamestatesassName[sassNametosassName] == sassNameopensassName || sassNamedepthssassName[sassNametosassName].sassNamerecursivesassName -> sassNamedsassName.sassNamerecursivesassName
+			//mutate: d.recursive || state[to] == open || depths[to].recursive -> d.recursive
 			d.recursive = d.recursive || state[to] == open || depths[to].recursive
 			//rule: A kernel's stack is the deepest chain.
-			//sassNamemutatesassName: sassNamemaxsassName(sassNamedsassName.sassNamebytessassName, sassNamedepthssassName[sassNametosassName].sassNamebytessassName) -> sassNamedsassName.sassNamebytessassName + sassNamedepthssassName[sassNametosassName].sassNamebytessassName
+			//mutate: max(d.bytes, depths[to].bytes) -> d.bytes + depths[to].bytes
 			d.bytes = max(d.bytes, depths[to].bytes)
 		}
 	}

@@ -1,6 +1,7 @@
 package device
 
 import (
+	"github.com/warpld/warpld/internal/object/cubin"
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
@@ -91,7 +92,7 @@ func recordCovers(record []byte) uint64 {
 	switch record[0] &^ recordFlag {
 	case recordWait, recordMixed:
 		//rule: A record of a capsule may be about several instructions.
-		//sassNamemutatesassName: sassNameuint64sassName(sassNamelesassName.sassNameUint16sassName(sassNamerecordsassName) >> sassName7sassName) -> sassName1sassName
+		//mutate: uint64(le.Uint16(record) >> 7) -> 1
 		return uint64(le.Uint16(record) >> 7)
 	}
 	return 1
@@ -117,11 +118,11 @@ type capsuleRows struct {
 // newCapsuleRows reads the relocations of a function on constants.
 func newCapsuleRows(o *object, s, capsule *elf64.Section) *capsuleRows {
 	c := &capsuleRows{last: ^uint64(0)}
-	if s.Type != typeRela || capsule.Type != typeCapsule {
+	if s.Type != elf64.Rela || capsule.Type != cubin.SHT_MERCURY_CAPSULE {
 		return c
 	}
 	c.capsule, c.instructions = o.bytes(capsule), o.file.Sections[s.Info].Size/instruction
-	for b := o.bytes(s); len(b) >= relaSize; b = b[relaSize:] {
+	for b := o.bytes(s); len(b) >= elf64.RelaSize; b = b[elf64.RelaSize:] {
 		if index := le.Uint32(b[12:]); uint64(index) < uint64(len(o.symbols)) && isConstantSymbol(&o.symbols[index]) {
 			c.rows = append(c.rows, constantRow{le.Uint64(b), index, int64(le.Uint64(b[16:]))})
 		}
@@ -129,7 +130,9 @@ func newCapsuleRows(o *object, s, capsule *elf64.Section) *capsuleRows {
 	return c
 }
 
-func isConstantSymbol(y *elf64.Symbol) bool { return y.Type == typeData && y.Other == otherConstant }
+func isConstantSymbol(y *elf64.Symbol) bool {
+	return y.Type == cubin.STT_CUDA_OBJECT && y.Other == cubin.STO_CUDA_CONSTANT
+}
 
 // next makes a row of the second program say where the capsule holds the offset.
 // It does not if the instruction is in the first program only. What is not as in
@@ -163,7 +166,7 @@ func (c *capsuleRows) next(r *relocation, symbol uint32) (found, known bool) {
 	}
 	size := recordSize(record)
 	//rule: Capsules hold the offsets of constants.
-	//sassNamemutatesassName: sassNameuint64sassName(sassNameatsassName)+sassNamesizesassName-sassName4sassName -> sassNameuint64sassName(sassNameatsassName)+sassNamesizesassName-sassName8sassName
+	//mutate: uint64(at)+size-4 -> uint64(at)+size-8
 	r.offset, r.kind = uint64(at)+size-4, capsuleField
 	return true, le.Uint32(record[size-4:]) == 0
 }

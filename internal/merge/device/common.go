@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/warpld/warpld/internal/object/cubin"
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
@@ -12,7 +13,7 @@ import (
 
 // knownCommon reports whether a symbol is a common variable as the rules have them.
 func knownCommon(y *elf64.Symbol) bool {
-	return y.Section == elf64.Common && y.Type == typeData && y.Other == otherGlobal && y.Binding == elf64.Global && isAlignment(y.Value) && y.Size <= maxSize
+	return y.Section == elf64.Common && y.Type == cubin.STT_CUDA_OBJECT && y.Other == cubin.STO_CUDA_GLOBAL && y.Binding == elf64.Global && isAlignment(y.Value) && y.Size <= maxSize
 }
 
 // mergeCommon resolves a common variable: of several the largest size counts, and a
@@ -36,7 +37,7 @@ func mergeCommon(rules *ruleSet, symbols *symbolTable, sections *sectionTable, r
 	case !was.defined():
 		was.common, was.size, was.align, was.origin = true, y.Size, y.Value, o.name
 		symbols.commons = append(symbols.commons, id)
-	case was.weak || sections.list[was.section].kind != typeInit:
+	case was.weak || sections.list[was.section].kind != cubin.SHT_CUDA_GLOBAL_INIT:
 		return noSymbol, unsupported(o.name, "the common variable '%s', which is weak or has no value in '%s'", y.Name, was.origin)
 	case y.Size > was.size:
 		report.largerCommon(o, y.Name, o.name, y.Size, was.size)
@@ -50,11 +51,11 @@ func initializeCommon(symbols *symbolTable, report *linkReport, o *object, y *el
 		return nil
 	}
 	was := &symbols.list[old]
-	if y.Binding == elf64.Weak || o.file.Sections[y.Section].Type != typeInit {
+	if y.Binding == elf64.Weak || o.file.Sections[y.Section].Type != cubin.SHT_CUDA_GLOBAL_INIT {
 		return unsupported(o.name, "the variable '%s' that is weak or has no value, and is common in '%s'", y.Name, was.origin)
 	}
 	//rule: A common variable must not be larger than its value.
-	//sassNamemutatesassName: sassNamefalsesassName
+	//mutate: false
 	if y.Size < was.size {
 		report.largerCommon(o, y.Name, was.origin, was.size, y.Size)
 	}
@@ -67,9 +68,9 @@ func initializeCommon(symbols *symbolTable, report *linkReport, o *object, y *el
 func (sections *sectionTable) commonMayDiffer(o *object, y *elf64.Symbol, was *symbol) bool {
 	switch {
 	case y.Section == elf64.Common:
-		return was.common || was.defined() && sections.list[was.section].kind == typeInit
+		return was.common || was.defined() && sections.list[was.section].kind == cubin.SHT_CUDA_GLOBAL_INIT
 	case was.common && y.Section != elf64.Undefined:
-		return o.file.Sections[y.Section].Type == typeInit
+		return o.file.Sections[y.Section].Type == cubin.SHT_CUDA_GLOBAL_INIT
 	}
 	return false
 }
@@ -83,12 +84,12 @@ func (report *linkReport) largerCommon(o *object, name, file string, common, def
 // newest first.
 func placeCommons(symbols *symbolTable, sections *sectionTable) error {
 	//rule: Common variables get memory the newest first.
-	//sassNamemutatesassName: sassNameforwardsassName
+	//mutate: forward
 	for _, common := range slices.Backward(symbols.commons) {
 		if !symbols.list[common].common {
 			continue
 		}
-		id := sections.findOrNew(section{name: ".nv.global", kind: typeGlobal, flags: flagAlloc | flagWrite, align: 1, owner: noSection}, true)
+		id := sections.findOrNew(section{name: ".nv.global", kind: cubin.SHT_CUDA_GLOBAL, flags: elf64.Alloc | elf64.Write, align: 1, owner: noSection}, true)
 		s, y := &sections.list[id], &symbols.list[common]
 		y.section, y.value = id, alignUp(s.size, y.align)
 		s.align, s.size = max(s.align, y.align), y.value+y.size

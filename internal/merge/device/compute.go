@@ -1,6 +1,7 @@
 package device
 
 import (
+	"github.com/warpld/warpld/internal/object/cubin"
 	"math"
 	"slices"
 )
@@ -17,7 +18,7 @@ func findStacks(rules *ruleSet, symbols *symbolTable, calls *callGraph, report *
 		return uint64(symbols.list[node].function.frame)
 	})
 	//rule: Warnings come in the order of the kernels' arrival.
-	//sassNamemutatesassName: sassNameslicessassName.sassNameSortedsassName(sassNameslicessassName.sassNameValuessassName(sassNamecallssassName.sassNamereachedsassName.sassNamekernelssassName)) -> sassNamecallssassName.sassNamereachedsassName.sassNamekernelssassName
+	//mutate: slices.Sorted(slices.Values(calls.reached.kernels)) -> calls.reached.kernels
 	for _, k := range slices.Sorted(slices.Values(calls.reached.kernels)) { // as they were met
 		if calls.stacks[k].recursive && !rules.options.SuppressStackSizeWarning {
 			warnRecursion(symbols, calls, report, k)
@@ -58,10 +59,10 @@ func newAttributeSet(out *output) attributeSet {
 func (l attributeSet) compute() error {
 	info := l.of(&l.sections.list[l.sections.info])
 	//rule: What is said of removed functions goes.
-	//sassNamemutatesassName: sassNamefalsesassName sassNamelensassName(sassNamexsassName.sassNamesymbolssassName) == sassName1sassName && sassNamelsassName.sassNamesymbolssassName.sassNamelistsassName[sassNamexsassName.sassNamesymbolssassName[sassName0sassName]].sassNamedeadsassName
+	//mutate: false len(x.symbols) == 1 && l.symbols.list[x.symbols[0]].dead
 	info.rows = slices.DeleteFunc(info.rows, func(x attribute) bool { return len(x.symbols) == 1 && l.symbols.list[x.symbols[0]].dead })
 	//rule: Kernels say how much stack they need in the order of the symbol table.
-	//sassNamemutatesassName: sassNamelsassName.sassNamecallssassName.sassNamereachedsassName.sassNamekernelssassName -> sassNameslicessassName.sassNameSortedsassName(sassNameslicessassName.sassNameValuessassName(sassNamelsassName.sassNamecallssassName.sassNamereachedsassName.sassNamekernelssassName))
+	//mutate: l.calls.reached.kernels -> slices.Sorted(slices.Values(l.calls.reached.kernels))
 	kernels := l.calls.reached.kernels
 	if err := l.setRegisters(info); err != nil {
 		return err
@@ -76,7 +77,7 @@ func (l attributeSet) compute() error {
 		if d.bytes > unknownStack {
 			return unsupported("", "a stack of %d bytes", d.bytes)
 		}
-		info.added = append(info.added, attribute{form: formBytes, id: attrMinStack, symbols: []symbolID{k}, word: uint32(d.bytes)})
+		info.added = append(info.added, attribute{form: cubin.EIFMT_SVAL, id: cubin.EIATTR_MIN_STACK_SIZE, symbols: []symbolID{k}, word: uint32(d.bytes)})
 		counted := countedFor(l.symbols, l.calls, k)
 		if l.externalsFirst(counted) {
 			l.setExternals(k, counted)
@@ -92,8 +93,8 @@ func (l attributeSet) compute() error {
 
 // setCallStack says that the size of a kernel's call stack is unknown.
 func (l attributeSet) setCallStack(own *attributeList) {
-	unknown := attribute{form: formBytes, id: attrCallStack, data: []byte{0xff, 0xff, 0xff, 0xff}}
-	if row := own.find(attrCallStack); row != nil {
+	unknown := attribute{form: cubin.EIFMT_SVAL, id: cubin.EIATTR_CRS_STACK_SIZE, data: []byte{0xff, 0xff, 0xff, 0xff}}
+	if row := own.find(cubin.EIATTR_CRS_STACK_SIZE); row != nil {
 		*row = unknown
 	} else {
 		own.added = append(own.added, unknown)
@@ -105,7 +106,7 @@ func (l attributeSet) setCallStack(own *attributeList) {
 func warnRecursion(symbols *symbolTable, calls *callGraph, report *linkReport, k symbolID) {
 	warn := func(node int32) {
 		//rule: There is a warning for every call that leads to recursion.
-		//sassNamemutatesassName: sassNamefalsesassName
+		//mutate: false
 		if calls.stacks[node].recursive {
 			unknownStackOf(symbols, calls, report, k, node)
 		}
@@ -125,7 +126,7 @@ func warnRecursion(symbols *symbolTable, calls *callGraph, report *linkReport, k
 func (l attributeSet) setRegisters(info *attributeList) error {
 	for i := range info.rows {
 		x := &info.rows[i]
-		if x.id != attrRegisters || x.form != formBytes {
+		if x.id != cubin.EIATTR_REGCOUNT || x.form != cubin.EIFMT_SVAL {
 			continue
 		}
 		limit := l.maxRegisters(x.symbols[0])
@@ -143,7 +144,7 @@ func (l attributeSet) setRegisters(info *attributeList) error {
 // maxRegisters is how many registers a function may have.
 func (l attributeSet) maxRegisters(id symbolID) uint32 {
 	if list := l.attributesOf(id); list != nil {
-		if row := list.find(attrMaxRegs); row != nil {
+		if row := list.find(cubin.EIATTR_MAXREG_COUNT); row != nil {
 			return uint32(row.value)
 		}
 	}
@@ -155,17 +156,17 @@ func (l attributeSet) maxRegisters(id symbolID) uint32 {
 // that are defined now. It decides the order in which rows are added.
 func (l attributeSet) externalsFirst(counted []symbolID) bool {
 	//rule: For the only kernel barriers come before externals.
-	//sassNamemutatesassName: sassNamefalsesassName
+	//mutate: false
 	if len(l.calls.reached.kernels) == 1 {
 		return false
 	}
 	for _, f := range l.byArrival(counted) {
 		if a := l.attributesOf(f); a != nil {
 			for i := range a.rows {
-				if id := a.rows[i].id; id == attrBarriers || id == attrExternals {
+				if id := a.rows[i].id; id == cubin.EIATTR_NUM_BARRIERS || id == cubin.EIATTR_EXTERNS {
 					//rule: Of externals and barriers, that row is added first that came in first.
-					//sassNamemutatesassName: sassNamefalsesassName
-					return id == attrExternals
+					//mutate: false
+					return id == cubin.EIATTR_EXTERNS
 				}
 			}
 		}
@@ -185,7 +186,7 @@ func (l attributeSet) attributesOf(id symbolID) *attributeList {
 // kernel: those it reaches, and all of the program if it is the only kernel.
 func countedFor(symbols *symbolTable, calls *callGraph, k symbolID) []symbolID {
 	//rule: For the only kernel all functions count.
-	//sassNamemutatesassName: sassNametruesassName
+	//mutate: true
 	if len(calls.reached.kernels) > 1 {
 		return calls.reached.from[k]
 	}
@@ -204,18 +205,18 @@ func (l attributeSet) setBarriers(k symbolID, counted []symbolID) {
 	for _, f := range counted {
 		if a := l.attributesOf(f); a != nil {
 			for i := range a.rows {
-				if a.rows[i].id == attrBarriers {
+				if a.rows[i].id == cubin.EIATTR_NUM_BARRIERS {
 					most = max(most, a.rows[i].value&0xff)
 				}
 			}
 		}
 	}
 	own := l.attributesOf(k)
-	if row := own.find(attrBarriers); row != nil {
+	if row := own.find(cubin.EIATTR_NUM_BARRIERS); row != nil {
 		//rule: A kernel has the most barriers of all it reaches.
 		row.value = most
 	} else if most > 0 {
-		own.added = append(own.added, attribute{form: 2, id: attrBarriers, value: most})
+		own.added = append(own.added, attribute{form: cubin.EIFMT_BVAL, id: cubin.EIATTR_NUM_BARRIERS, value: most})
 	}
 }
 
@@ -225,37 +226,37 @@ func (l attributeSet) setBarriers(k symbolID, counted []symbolID) {
 func (symbols *symbolTable) remainsExternal(id symbolID) bool {
 	y := &symbols.list[id]
 	//rule: Externals that are defined now are dropped.
-	//sassNamemutatesassName: sassNametruesassName (!sassNameysassName.sassNamedefinedsassName() || sassNameysassName.sassNamelistedOwnsassName || sassNameysassName.sassNameisKernelsassName())
+	//mutate: true (!y.defined() || y.listedOwn || y.isKernel())
 	//rule: Those that their own input defines stay.
-	//sassNamemutatesassName: sassNamefalsesassName sassNameysassName.sassNamelistedOwnsassName
+	//mutate: false y.listedOwn
 	//rule: A kernel of another input stays among the externals.
-	//sassNamemutatesassName: sassNamefalsesassName sassNameysassName.sassNameisKernelsassName()
+	//mutate: false y.isKernel()
 	return !y.dead && (!y.defined() || y.listedOwn || y.isKernel())
 }
 
 // setExternals adds to the externals of a kernel those of all it calls.
 func (l attributeSet) setExternals(k symbolID, counted []symbolID) {
 	own := l.attributesOf(k)
-	row := own.find(attrExternals)
+	row := own.find(cubin.EIATTR_EXTERNS)
 	var before int
 	if row != nil {
 		before = len(l.externalsOf([]symbolID{k}))
 	}
 	//rule: Externals of all that a kernel reaches are its own.
-	//sassNamemutatesassName: sassNameappendsassName([]sassNamesymbolIDsassName{sassNameksassName}, sassNamelsassName.sassNamebyArrivalsassName(sassNamecountedsassName)...) -> []sassNamesymbolIDsassName{sassNameksassName}
+	//mutate: append([]symbolID{k}, l.byArrival(counted)...) -> []symbolID{k}
 	list := l.externalsOf(append([]symbolID{k}, l.byArrival(counted)...))
 	alone := len(l.calls.reached.kernels) == 1
 	switch {
 	case len(list) == before && row != nil:
 	//rule: The row of externals that grew keeps its place if there are more kernels.
-	//sassNamemutatesassName: sassNamefalsesassName
+	//mutate: false
 	case row != nil && !alone:
 		row.symbols = list
 	case len(list) > 0:
 		if alone {
 			list = l.externalsAlone(row, counted)
 		}
-		own.added = append(own.added, attribute{form: formBytes, id: attrExternals, symbols: list})
+		own.added = append(own.added, attribute{form: cubin.EIFMT_SVAL, id: cubin.EIATTR_EXTERNS, symbols: list})
 	}
 }
 
@@ -299,7 +300,7 @@ func (l attributeSet) externalsOf(functions []symbolID) []symbolID {
 			continue
 		}
 		a.inFileOrder(func(x *attribute) {
-			if x.id != attrExternals {
+			if x.id != cubin.EIATTR_EXTERNS {
 				return
 			}
 			for _, id := range x.symbols {
@@ -317,13 +318,13 @@ func (l attributeSet) externalsOf(functions []symbolID) []symbolID {
 func (l attributeSet) dropResolvedExternals() {
 	for i := range l.sections.list {
 		s := &l.sections.list[i]
-		if s.kind != typeInfo || s.owner == noSection || !s.live() {
+		if s.kind != cubin.SHT_CUDA_INFO || s.owner == noSection || !s.live() {
 			continue
 		}
 		rows := l.of(s).rows
 		for j := range rows {
 			x := &rows[j]
-			if x.id != attrExternals {
+			if x.id != cubin.EIATTR_EXTERNS {
 				continue
 			}
 			x.symbols = slices.DeleteFunc(x.symbols, func(id symbolID) bool { return !l.symbols.remainsExternal(id) })

@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/warpld/warpld/internal/object/cubin"
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
 // keepsDiscarded reports whether constants of a function that lost stay: nvlink puts them
 // after those of the one that won, where no code reads them.
 func (rules *ruleSet) keepsDiscarded(s *elf64.Section) bool {
-	return !rules.options.FixNvlinkBugs && !rules.options.Relocatable && !rules.mercury && isConstant(s.Type) && s.Type != typeConstant0
+	return !rules.options.FixNvlinkBugs && !rules.options.Relocatable && !rules.mercury && cubin.IsConstantBank(s.Type) && s.Type != cubin.SHT_CUDA_CONSTANT_B0
 }
 
 // winner is the code of the function that won over that in a section of an input.
@@ -29,12 +30,12 @@ func moveConstants(symbols *symbolTable, sections *sectionTable, calls *callGrap
 	var moving []sectionID
 	for i := range sections.list {
 		s := &sections.list[i]
-		if s.live() && isConstant(s.kind) && s.function != noSymbol && !symbols.list[s.function].isKernel() {
+		if s.live() && cubin.IsConstantBank(s.kind) && s.function != noSymbol && !symbols.list[s.function].isKernel() {
 			moving = append(moving, sectionID(i))
 		}
 	}
 	//rule: Constants of functions move in the reverse order.
-	//sassNamemutatesassName: sassNameforwardsassName
+	//mutate: forward
 	for _, id := range slices.Backward(moving) {
 		moveConstant(symbols, sections, calls, banks, id)
 	}
@@ -51,7 +52,7 @@ func moveConstant(symbols *symbolTable, sections *sectionTable, calls *callGraph
 			align: s.align, owner: symbols.list[k].section}, true)
 		kernels = append(kernels, bank)
 		//rule: They have one offset in all kernels.
-		//sassNamemutatesassName: sassNamemaxsassName(sassNameatsassName, sassNamesectionssassName.sassNamelistsassName[sassNamebanksassName].sassNamesizesassName) -> sassNamesectionssassName.sassNamelistsassName[sassNamebanksassName].sassNamesizesassName
+		//mutate: max(at, sections.list[bank].size) -> sections.list[bank].size
 		at, align = max(at, sections.list[bank].size), max(align, sections.list[bank].align)
 	}
 	at = alignUp(at, align)
@@ -63,7 +64,7 @@ func moveConstant(symbols *symbolTable, sections *sectionTable, calls *callGraph
 			out.pieces = append(out.pieces, piece{at + p.offset, p.data})
 		}
 		//rule: Banks end aligned.
-		//sassNamemutatesassName: sassNamealignUpsassName(sassNameatsassName+sassNamessassName.sassNamesizesassName, sassNamealignsassName) -> sassNameatsassName + sassNamessassName.sassNamesizesassName
+		//mutate: alignUp(at+s.size, align) -> at + s.size
 		out.size = alignUp(at+s.size, align)
 	}
 	if n := len(s.discardedAt); n > 0 && len(kernels) > 0 {
@@ -101,7 +102,7 @@ func placeConstants(rules *ruleSet, banks *constantTable, filter *kernelFilter, 
 	vector := isVector(s)
 	if packs(rules, filter) {
 		//rule: Equal constants of several inputs are laid out once if kernels may be removed.
-		//sassNamemutatesassName: sassNamefalsesassName sassNamevectorsassName && sassNamepsassName.sassNamevectorssassName[sassNamestringsassName(sassNamedatasassName)]
+		//mutate: false vector && p.vectors[string(data)]
 		m := move{offset: offset, size: s.Size, to: alignUp(p.size, s.Align), leftOut: vector && p.vectors[string(data)]}
 		p.moves = append(p.moves, m)
 		if m.leftOut {
@@ -128,7 +129,7 @@ func isVector(s *elf64.Section) bool {
 		return s.Align == s.Size
 	case 12, 16, 20, 24, 32, 48, 64:
 		//rule: Sections of constants of a vector's size leave a trace in the null symbol.
-		//sassNamemutatesassName: sassNamefalsesassName
+		//mutate: false
 		return true
 	}
 	return false
@@ -180,7 +181,7 @@ const maxBank = 1 << 16
 // out in another way, each variable by itself, before it refuses them.
 func (sections *sectionTable) checkConstants() error {
 	for i := range sections.list {
-		if s := &sections.list[i]; s.live() && isConstant(s.kind) && s.size > maxBank {
+		if s := &sections.list[i]; s.live() && cubin.IsConstantBank(s.kind) && s.size > maxBank {
 			return unsupported("", "what nvlink makes of %d bytes of constants in '%s', which may have %d", s.size, s.name, maxBank)
 		}
 	}

@@ -54,7 +54,7 @@ type Options struct {
 	Release gpu.Release
 	// Record is what .note.nv.tkinfo says of this link.
 	Record cubin.Tool
-	// FixNvlinkBugs asks for a program that is right where nvlink breaks it, see packing.
+	// FixNvlinkBugs makes a correct program where nvlink's is known to be wrong, see packing.
 	FixNvlinkBugs bool
 	// Relocatable makes an output that can be linked again: -r.
 	Relocatable bool
@@ -82,7 +82,7 @@ type Options struct {
 // An Output is a link that went well.
 type Output struct {
 	Cubin []byte
-	// PassThrough are the pieces that Cubin lacks, which is zero there, in their order.
+	// PassThrough are the pieces that Cubin lacks, in their order. Cubin is zero there.
 	PassThrough []PassThrough
 	// Messages are the warnings.
 	Messages message.List
@@ -93,7 +93,8 @@ type Output struct {
 	DedupedBytes uint64
 }
 
-// A Span is a piece of the output that lies elsewhere.
+// A PassThrough is a large piece of an input that no relocation changes. It is written
+// without a copy.
 type PassThrough struct {
 	Offset int64
 	Data   []byte
@@ -146,7 +147,7 @@ func mergeInputs(out *output, inputs []Input) ([]bool, error) {
 			// nvlink takes no input after a device runtime that it passed over, unless
 			// it came first of all.
 			//rule: No input comes after a libcudadevrt that was passed over.
-			//sassNamemutatesassName: sassNamefalsesassName
+			//mutate: false
 			over = over || started
 			continue
 		}
@@ -191,7 +192,7 @@ func addInput(out *output, o *object) error {
 	out.notes.records = append(out.notes.records, o.records)
 	if o.file.Virtual > 0 {
 		//rule: The output is for the lowest architecture that an input was written for.
-		//sassNamemutatesassName: sassNameminsassName -> sassNamemaxsassName
+		//mutate: min -> max
 		out.notes.virtual = min(out.notes.virtual, o.file.Virtual)
 	}
 	rules, symbols, sections, calls := out.rules, out.symbols, out.sections, out.calls
@@ -200,7 +201,7 @@ func addInput(out *output, o *object) error {
 		func() error { return dedupSections(rules, symbols, o) },
 		func() error { return mergeVariables(out, o) },
 		//rule: Sections of attributes come after all other ones of their input.
-		//sassNamemutatesassName: sassNameswapsassName
+		//mutate: swap
 		func() error { return mergeSections(out, o) },
 		func() error { return mergeInfoSections(symbols, sections, o) },
 		func() error { return mergeLateBanks(rules, out.mercury, o) },

@@ -70,12 +70,12 @@ func (c code) build() []byte {
 			y.Info = bindWeak | 2
 		}
 		if f.kernel {
-			y.Other = otherKernel
+			y.Other = cubin.STO_CUDA_ENTRY
 		}
 		if !f.outside {
-			sections = append(sections, objecttest.Section{Name: ".text." + f.name, Flags: flagAlloc | flagExec, Info: index[f.name], Data: make([]byte, 16)})
+			sections = append(sections, objecttest.Section{Name: ".text." + f.name, Flags: elf64.Alloc | elf64.Exec, Info: index[f.name], Data: make([]byte, 16)})
 			y.Section = uint16(len(sections))
-			info = append(info, formBytes, attrFrame, 8, 0)
+			info = append(info, byte(cubin.EIFMT_SVAL), byte(cubin.EIATTR_FRAME_SIZE), 8, 0)
 			info = le.AppendUint32(le.AppendUint32(info, index[f.name]), f.frame)
 		}
 		symbols = append(symbols, y)
@@ -85,9 +85,9 @@ func (c code) build() []byte {
 	}
 	var data []byte
 	for _, v := range c.variables {
-		y := objecttest.Symbol{Name: v.name, Info: bindGlobal | byte(typeData), Other: otherGlobal, Size: max(v.size, 4)}
+		y := objecttest.Symbol{Name: v.name, Info: bindGlobal | byte(cubin.STT_CUDA_OBJECT), Other: cubin.STO_CUDA_GLOBAL, Size: max(v.size, 4)}
 		if v.shared {
-			y.Other = otherShared
+			y.Other = cubin.STO_CUDA_SHARED
 		}
 		if v.common {
 			y.Section, y.Value = elf64.Common, 4
@@ -98,15 +98,15 @@ func (c code) build() []byte {
 		symbols = append(symbols, y)
 	}
 	if len(data) > 0 {
-		sections = append(sections, objecttest.Section{Name: ".nv.global.init", Type: uint32(typeInit), Flags: flagAlloc | flagWrite, Data: data})
+		sections = append(sections, objecttest.Section{Name: ".nv.global.init", Type: uint32(cubin.SHT_CUDA_GLOBAL_INIT), Flags: elf64.Alloc | elf64.Write, Data: data})
 	}
 	graph = append(graph, c.graph...)
 	rows, names := objecttest.Symbols(symbols...)
 	note := noteRecord(1000, le.AppendUint32([]byte{2, 0, 80, 0}, max(c.toolkit, 130)))
 	sections = append(sections,
-		objecttest.Section{Name: ".nv.info", Type: uint32(typeInfo), Data: info},
-		objecttest.Section{Name: ".nv.callgraph", Type: uint32(typeCallGraph), EntSize: 8, Data: graph},
-		objecttest.Section{Name: ".note.nv.cuinfo", Type: uint32(typeNote), Flags: 0x1000000, Data: note})
+		objecttest.Section{Name: ".nv.info", Type: uint32(cubin.SHT_CUDA_INFO), Data: info},
+		objecttest.Section{Name: ".nv.callgraph", Type: uint32(cubin.SHT_CUDA_CALLGRAPH), EntSize: 8, Data: graph},
+		objecttest.Section{Name: ".note.nv.cuinfo", Type: uint32(elf64.Note), Flags: 0x1000000, Data: note})
 	sections = append(sections, c.extra...)
 	flags := max(c.arch, 80)<<8 | 4
 	if c.mercury {
@@ -115,25 +115,25 @@ func (c code) build() []byte {
 	}
 	for i := range sections {
 		switch elf64.SectionType(sections[i].Type) {
-		case typeInfo, typeCallGraph, typePrototype, typeRel, typeRela:
+		case cubin.SHT_CUDA_INFO, cubin.SHT_CUDA_CALLGRAPH, cubin.SHT_CUDA_PROTOTYPE, elf64.Rel, elf64.Rela:
 			sections[i].Link = uint32(len(sections) + 2)
 		}
 	}
 	sections = append(sections,
-		objecttest.Section{Name: ".strtab", Type: uint32(typeStrtab), Data: names},
-		objecttest.Section{Name: ".symtab", Type: uint32(typeSymtab), Link: uint32(len(sections) + 1), EntSize: symbolSize, Data: rows})
+		objecttest.Section{Name: ".strtab", Type: uint32(elf64.Strtab), Data: names},
+		objecttest.Section{Name: ".symtab", Type: uint32(elf64.Symtab), Link: uint32(len(sections) + 1), EntSize: elf64.SymbolSize, Data: rows})
 	return objecttest.ELF(objecttest.ELFFile{Machine: 190, ABIVersion: 8, Flags: flags, Sections: sections})
 }
 
 // mercurySections are the second program.
 func mercurySections(functions []fn, symbols, info []byte) []objecttest.Section {
 	list := []objecttest.Section{
-		{Name: mercurySymbols, Type: uint32(typeMercurySymtab), Flags: flagMercury, EntSize: symbolSize, Data: symbols},
-		{Name: mercuryPrefix + ".nv.info", Type: uint32(typeMercuryInfo), Flags: flagMercury, Data: info},
+		{Name: mercurySymbols, Type: uint32(cubin.SHT_MERCURY_SYMTAB), Flags: cubin.SHF_MERCURY, EntSize: elf64.SymbolSize, Data: symbols},
+		{Name: mercuryPrefix + ".nv.info", Type: uint32(cubin.SHT_MERCURY_INFO), Flags: cubin.SHF_MERCURY, Data: info},
 	}
 	for _, f := range functions {
 		if !f.outside {
-			list = append(list, objecttest.Section{Name: capsulePrefix + ".text." + f.name, Type: uint32(typeCapsule), Flags: flagMercury, Data: []byte("capsule")})
+			list = append(list, objecttest.Section{Name: capsulePrefix + ".text." + f.name, Type: uint32(cubin.SHT_MERCURY_CAPSULE), Flags: cubin.SHF_MERCURY, Data: []byte("capsule")})
 		}
 	}
 	return list
@@ -364,12 +364,12 @@ func TestWhatRulesDontCoverIsNamed(t *testing.T) {
 		want string
 	}{
 		{with(objecttest.Section{Name: ".nv.uft", Type: 0x7000000e}), ".nv.uft"},
-		{with(objecttest.Section{Name: ".x", Type: uint32(typeRela), Flags: flagOwned, Info: 1, EntSize: relaSize, Data: make([]byte, 2*relaSize)}), ".x"},
+		{with(objecttest.Section{Name: ".x", Type: uint32(elf64.Rela), Flags: elf64.InfoLink, Info: 1, EntSize: elf64.RelaSize, Data: make([]byte, 2*elf64.RelaSize)}), ".x"},
 		{with(objecttest.Section{Name: ".debug_x", Flags: 0x800}), ".debug_x"},
-		{with(objecttest.Section{Name: ".nv.info.f", Type: uint32(typeInfo), Data: []byte{1, 0xee, 0, 0}}), "0xee"},
-		{with(objecttest.Section{Name: ".nv.info.k", Type: uint32(typeInfo), Flags: flagOwned, Info: 1, Data: []byte{1, attrBarriers, 0, 0}}), "0x4c of form 1"},
-		{with(objecttest.Section{Name: ".nv.info.f", Type: uint32(typeInfo), Flags: flagOwned, Info: 1}), "'.nv.info.f'"},
-		{with(objecttest.Section{Name: ".nv.callgraph", Type: uint32(typeCallGraph), EntSize: callSize}), "two sections '.nv.callgraph'"},
+		{with(objecttest.Section{Name: ".nv.info.f", Type: uint32(cubin.SHT_CUDA_INFO), Data: []byte{1, 0xee, 0, 0}}), "0xee"},
+		{with(objecttest.Section{Name: ".nv.info.k", Type: uint32(cubin.SHT_CUDA_INFO), Flags: elf64.InfoLink, Info: 1, Data: []byte{1, byte(cubin.EIATTR_NUM_BARRIERS), 0, 0}}), "0x4c of form 1"},
+		{with(objecttest.Section{Name: ".nv.info.f", Type: uint32(cubin.SHT_CUDA_INFO), Flags: elf64.InfoLink, Info: 1}), "'.nv.info.f'"},
+		{with(objecttest.Section{Name: ".nv.callgraph", Type: uint32(cubin.SHT_CUDA_CALLGRAPH), EntSize: callSize}), "two sections '.nv.callgraph'"},
 		{with(objecttest.Section{Name: ".debug_frame", EntSize: 2}), "rows of 2 bytes"},
 		{code{functions: []fn{kernel("k")}, graph: []byte{0, 0, 0, 0, 0xf0, 0xff, 0xff, 0xff, 1, 0, 0, 0, 1, 0, 0, 0}}, "group -16"},
 	}
@@ -487,7 +487,7 @@ func TestRelocatable(t *testing.T) {
 			y, errY := b.Data(other, 1<<20)
 			if strings.HasPrefix(s.Name, ".nv.info.") {
 				x, y = attributeIDs(x), attributeIDs(y)
-			} else if s.Flags&flagAlloc == 0 {
+			} else if s.Flags&elf64.Alloc == 0 {
 				continue
 			}
 			if !bytes.Equal(x, y) || (errX == nil) != (errY == nil) {
@@ -501,7 +501,7 @@ func TestRelocatable(t *testing.T) {
 func attributeIDs(data []byte) (ids []byte) {
 	for len(data) >= 4 {
 		ids = append(ids, data[1])
-		if data[0] == formBytes {
+		if data[0] == byte(cubin.EIFMT_SVAL) {
 			data = data[le.Uint16(data[2:]):]
 		}
 		data = data[4:]
@@ -522,7 +522,7 @@ func TestNothingForHopper(t *testing.T) {
 		t.Fatal(err)
 	}
 	data, err := f.Data(f.Section(".nv.compat"), 100)
-	if want := []byte{2, compatSpecific, 0, 0}; err != nil || !bytes.Equal(data, want) {
+	if want := []byte{2, byte(compatSpecific), 0, 0}; err != nil || !bytes.Equal(data, want) {
 		t.Errorf(".nv.compat holds %x, want %x, %v", data, want, err)
 	}
 }
@@ -561,8 +561,8 @@ func FuzzMerge(f *testing.F) {
 		variables: []variable{{name: "v", outside: false}, {name: "w", outside: true}}}
 	f.Add(rich.build(), code{functions: []fn{{name: "f"}}, variables: []variable{{name: "w", outside: false}}}.build())
 	f.Add(relocated().build(), relocated().build())
-	x := objecttest.Symbol{Name: "x", Info: bindWeak | byte(typeData), Size: 24}
-	row := objecttest.Relocation{Kind: uint32(relocLow32), Symbol: 2}
+	x := objecttest.Symbol{Name: "x", Info: bindWeak | byte(cubin.STT_CUDA_OBJECT), Size: 24}
+	row := objecttest.Relocation{Kind: uint32(cubin.R_CUDA_ABS32_LO_32), Symbol: 2}
 	f.Add(weakData(0, []objecttest.Relocation{row}, x), weakData(1, []objecttest.Relocation{row}, x))
 	f.Add(code{functions: []fn{kernel("k")}, variables: []variable{{name: "v", common: true}}}.build(), code{variables: []variable{{name: "v", common: true, size: 8}}}.build())
 	rich.mercury = true
@@ -587,16 +587,16 @@ func FuzzMerge(f *testing.F) {
 // relocated is a cubin with every kind of table: shared memory, constants,
 // relocations, attributes of functions, debug information.
 func relocated() code {
-	row := func(offset uint64, kind relocationKind, symbol uint32, addend uint64) []byte {
+	row := func(offset uint64, kind cubin.Relocation, symbol uint32, addend uint64) []byte {
 		b := le.AppendUint64(nil, offset)
 		b = le.AppendUint32(le.AppendUint32(b, uint32(kind)), symbol)
 		return le.AppendUint64(b, addend)
 	}
 	return code{functions: []fn{kernel("k", "f"), {name: "f", weak: true}}, variables: []variable{{name: "v", outside: true}}, extra: []objecttest.Section{
-		{Name: ".nv.shared.k", Type: uint32(typeShared), Flags: flagAlloc | flagWrite | flagOwned, Info: 1, Data: make([]byte, 64)},
-		{Name: ".nv.constant2.f", Type: uint32(typeConstant0) + 2, Flags: flagAlloc | flagOwned, Info: 2, Data: make([]byte, 8)},
-		{Name: ".nv.info.k", Type: uint32(typeInfo), Flags: flagOwned, Info: 1, Data: []byte{2, attrBarriers, 1, 0, formBytes, attrExternals, 4, 0, 2, 0, 0, 0}},
-		{Name: ".rela.text.k", Type: uint32(typeRela), Flags: flagOwned, Info: 1, EntSize: relaSize, Data: row(0, relocCall47, 2, 0)},
+		{Name: ".nv.shared.k", Type: uint32(cubin.SHT_CUDA_SHARED), Flags: elf64.Alloc | elf64.Write | elf64.InfoLink, Info: 1, Data: make([]byte, 64)},
+		{Name: ".nv.constant2.f", Type: uint32(cubin.SHT_CUDA_CONSTANT_B0) + 2, Flags: elf64.Alloc | elf64.InfoLink, Info: 2, Data: make([]byte, 8)},
+		{Name: ".nv.info.k", Type: uint32(cubin.SHT_CUDA_INFO), Flags: elf64.InfoLink, Info: 1, Data: []byte{2, byte(cubin.EIATTR_NUM_BARRIERS), 1, 0, byte(cubin.EIFMT_SVAL), byte(cubin.EIATTR_EXTERNS), 4, 0, 2, 0, 0, 0}},
+		{Name: ".rela.text.k", Type: uint32(elf64.Rela), Flags: elf64.InfoLink, Info: 1, EntSize: elf64.RelaSize, Data: row(0, cubin.R_CUDA_ABS47_34, 2, 0)},
 		{Name: ".debug_frame", Data: make([]byte, 64)},
 	}}
 }

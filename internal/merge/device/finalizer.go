@@ -3,6 +3,7 @@ package device
 import (
 	"slices"
 
+	"github.com/warpld/warpld/internal/object/cubin"
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
@@ -49,7 +50,7 @@ type lateBank struct {
 }
 
 func (mercury *mercuryTable) mergeLateBank(o *object, s *elf64.Section) error {
-	if s.Flags&flagOwned == 0 || !isText(&o.file.Sections[s.Info]) {
+	if s.Flags&elf64.InfoLink == 0 || !isText(&o.file.Sections[s.Info]) {
 		return unsupported(o.name, "the section '%s', which belongs to no function", s.Name)
 	}
 	if o.discardedSections[s.Info] {
@@ -87,7 +88,7 @@ func newLateBanks(rules *ruleSet, symbols *symbolTable, sections *sectionTable, 
 		own := &sections.list[info].attributes
 		for _, list := range [][]attribute{own.rows, own.tail} {
 			for i := range list {
-				if list[i].id == attrParamBank {
+				if list[i].id == cubin.EIATTR_PARAM_CBANK {
 					list[i].symbols[0] = out.symbol
 				}
 			}
@@ -100,12 +101,12 @@ func newLateBanks(rules *ruleSet, symbols *symbolTable, sections *sectionTable, 
 func checkBanks(rules *ruleSet, sections *sectionTable) error {
 	for i := range sections.list {
 		s := &sections.list[i]
-		if s.kind != typeInfo || !s.live() || !rules.mercury {
+		if s.kind != cubin.SHT_CUDA_INFO || !s.live() || !rules.mercury {
 			continue
 		}
 		for _, list := range [][]attribute{s.attributes.rows, s.attributes.tail, s.mercuryPart().attributes.rows} {
 			for j := range list {
-				if list[j].id == attrParamBank && list[j].symbols[0] == noSymbol {
+				if list[j].id == cubin.EIATTR_PARAM_CBANK && list[j].symbols[0] == noSymbol {
 					return unsupported("", "parameters in '%s' without a bank of constants", s.name)
 				}
 			}

@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/warpld/warpld/internal/object/cubin"
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
 const (
-	headerSize = 64
-
 	segmentLoad    = 1
 	segmentHeaders = 6
 	segmentRead    = 4
@@ -20,17 +19,17 @@ const (
 // layOut gives every section its place in the file: tables, sections, section
 // table, program headers.
 func (w *writer) layOut() {
-	w.size = headerSize
+	w.size = elf64.HeaderSize
 	w.headers = make([]header, 1, 1+firstIndex+len(w.body)+len(w.mercuryBody))
 	mercuryNames := w.nameMercury()
-	w.place(header{name: w.names.offset[".shstrtab"], kind: typeStrtab, align: 1, table: w.names.data})
+	w.place(header{name: w.names.offset[".shstrtab"], kind: elf64.Strtab, align: 1, table: w.names.data})
 	if w.out.rules.mercury {
 		w.size += afterNames
 	}
-	w.place(header{name: w.names.offset[".strtab"], kind: typeStrtab, align: 1, table: w.strings.data})
+	w.place(header{name: w.names.offset[".strtab"], kind: elf64.Strtab, align: 1, table: w.strings.data})
 	w.size += w.afterStrings()
-	w.place(header{name: w.names.offset[".symtab"], kind: typeSymtab, align: 8, entry: symbolSize, link: indexStrtab,
-		info: w.firstGlobal(), size: uint64(1+len(w.locals)+len(w.globals)+len(w.lates)) * symbolSize})
+	w.place(header{name: w.names.offset[".symtab"], kind: elf64.Symtab, align: 8, entry: elf64.SymbolSize, link: indexStrtab,
+		info: w.firstGlobal(), size: uint64(1+len(w.locals)+len(w.globals)+len(w.lates)) * elf64.SymbolSize})
 	for _, s := range w.body {
 		h := header{name: w.names.offset[s.name], kind: w.out.rules.fileType(s.kind), flags: s.flags, align: s.align, entry: s.entry, size: s.size, source: s}
 		h.link, h.info = w.linkAndInfo(s)
@@ -64,16 +63,16 @@ func (w *writer) place(h header) {
 }
 
 func (h *header) hasBytes() bool {
-	return h.kind != typeNoBits && (h.mercury || !occupiesOnly(h.kind))
+	return h.kind != elf64.NoBits && (h.mercury || !occupiesOnly(h.kind))
 }
 
 func (w *writer) linkAndInfo(s *section) (link, info uint32) {
 	switch {
-	case s.kind == typeInfo || s.kind == typeCallGraph || s.kind == typePrototype || s.kind == typeRel || s.kind == typeRela:
+	case s.kind == cubin.SHT_CUDA_INFO || s.kind == cubin.SHT_CUDA_CALLGRAPH || s.kind == cubin.SHT_CUDA_PROTOTYPE || s.kind == elf64.Rel || s.kind == elf64.Rela:
 		link = indexSymtab
-	case s.flags&flagExec != 0:
+	case s.flags&elf64.Exec != 0:
 		//rule: Code counts its registers in the section header.
-		//sassNamemutatesassName: sassNamessassName.sassNameregisterssassName|sassNamewsassName.sassNameoutsassName.sassNamesymbolssassName.sassNamelistsassName[sassNamessassName.sassNamefunctionsassName].sassNameindexsassName -> sassNamewsassName.sassNameoutsassName.sassNamesymbolssassName.sassNamelistsassName[sassNamessassName.sassNamefunctionsassName].sassNameindexsassName
+		//mutate: s.registers|w.out.symbols.list[s.function].index -> w.out.symbols.list[s.function].index
 		link, info = indexSymtab, s.registers|w.out.symbols.list[s.function].index
 	case s == &w.out.sections.list[w.out.sections.archNote]:
 		//rule: The note about the architecture refers to that about the tools.
@@ -102,10 +101,10 @@ func (w *writer) layOutSegments() {
 	for _, h := range w.headers {
 		switch {
 		//rule: Code comes with one segment, variables with another.
-		//sassNamemutatesassName: sassNamefalsesassName
-		case h.flags&flagWrite != 0 && h.source != nil:
+		//mutate: false
+		case h.flags&elf64.Write != 0 && h.source != nil:
 			data = append(data, h)
-		case h.flags&flagAlloc != 0:
+		case h.flags&elf64.Alloc != 0:
 			code = append(code, h)
 		}
 	}
@@ -116,7 +115,7 @@ func (w *writer) layOutSegments() {
 		w.segments = append(w.segments, segmentOf(data, segmentWrite))
 	}
 	offset := w.programHeaders()
-	size := uint64(len(w.segments)+2) * segmentSize
+	size := uint64(len(w.segments)+2) * elf64.SegmentSize
 	w.segments = slices.Insert(w.segments, 0, segment{segmentHeaders, segmentExec, offset, size, size})
 	w.segments = append(w.segments, segment{segmentLoad, segmentExec, offset, size, size})
 	w.size = offset + size
@@ -124,7 +123,7 @@ func (w *writer) layOutSegments() {
 
 // programHeaders is where the program headers are: after the section table.
 func (w *writer) programHeaders() uint64 {
-	return w.table + uint64(len(w.headers))*sectionSize
+	return w.table + uint64(len(w.headers))*elf64.SectionSize
 }
 
 // segmentOf covers sections that follow each other. In the file it ends where
@@ -132,16 +131,16 @@ func (w *writer) programHeaders() uint64 {
 func segmentOf(list []header, flags uint32) segment {
 	last := &list[len(list)-1]
 	end := last.offset + last.size
-	if last.kind == typeNoBits {
+	if last.kind == elf64.NoBits {
 		//rule: The segment of variables ends in the file at the last section without bytes.
-		//sassNamemutatesassName: sassNamelastsassName.sassNameoffsetsassName -> sassNamelastsassName.sassNameoffsetsassName + sassNamelastsassName.sassNamesizesassName
+		//mutate: last.offset -> last.offset + last.size
 		end = last.offset
 	}
 	memory := end
 	for i := range list {
-		if h := &list[i]; h.kind == typeNoBits {
+		if h := &list[i]; h.kind == elf64.NoBits {
 			//rule: Memory of sections without bytes comes after those with.
-			//sassNamemutatesassName: sassNamealignUpsassName(sassNamememorysassName, sassNamehsassName.sassNamealignsassName) -> sassNamememorysassName
+			//mutate: alignUp(memory, h.align) -> memory
 			memory = alignUp(memory, h.align) + h.size
 		}
 	}
@@ -190,12 +189,12 @@ func (w *writer) bytes() []byte {
 	w.putHeader(file)
 	for i, h := range w.headers {
 		w.putSection(file, &h)
-		h.put(file[w.table+uint64(i)*sectionSize:])
+		h.put(file[w.table+uint64(i)*elf64.SectionSize:])
 	}
 	w.putSymbols(file[w.headers[indexSymtab].offset:])
 	w.putMercury(file)
 	for i := range w.segments {
-		w.segments[i].put(file[w.programHeaders()+uint64(i)*segmentSize:])
+		w.segments[i].put(file[w.programHeaders()+uint64(i)*elf64.SegmentSize:])
 	}
 	return file
 }
@@ -216,13 +215,13 @@ func (w *writer) putHeader(b []byte) {
 	le.PutUint64(b[32:], segments)
 	le.PutUint64(b[40:], w.table)
 	//rule: The flags of the file have the index of the note about the architecture.
-	//sassNamemutatesassName: sassName0xffsassName -> sassName0sassName
+	//mutate: 0xff -> 0
 	note := min(w.out.sections.list[w.out.sections.archNote].index, 0xff) // with more sections before it, readers have to search
 	le.PutUint32(b[48:], note<<24|uint32(w.out.rules.options.Arch.Number)<<8|w.out.rules.headerFlags)
-	le.PutUint16(b[52:], headerSize)
-	le.PutUint16(b[54:], segmentSize)
+	le.PutUint16(b[52:], elf64.HeaderSize)
+	le.PutUint16(b[54:], elf64.SegmentSize)
 	le.PutUint16(b[56:], uint16(len(w.segments)))
-	le.PutUint16(b[58:], sectionSize)
+	le.PutUint16(b[58:], elf64.SectionSize)
 	le.PutUint16(b[60:], uint16(len(w.headers)))
 	le.PutUint16(b[62:], indexShstrtab)
 }
@@ -253,7 +252,7 @@ func (w *writer) putSection(file []byte, h *header) {
 // passesThrough reports whether a piece is as large as the options say, and its bytes are
 // those of the input.
 func (w *writer) passesThrough(s *section, p *piece) bool {
-	return w.out.rules.options.PassThroughSize > 0 && len(p.data) >= w.out.rules.options.PassThroughSize && s.flags&flagAlloc != 0 && len(s.patches) == 0 && !w.out.rules.mercury
+	return w.out.rules.options.PassThroughSize > 0 && len(p.data) >= w.out.rules.options.PassThroughSize && s.flags&elf64.Alloc != 0 && len(s.patches) == 0 && !w.out.rules.mercury
 }
 
 func (w *writer) putRelocations(b []byte, list []relocation, size uint64) {
@@ -295,7 +294,7 @@ func (s *segment) put(b []byte) {
 func (w *writer) nullValue() uint64 {
 	if w.out.filter != nil && len(w.out.banks.packing.vectors) > 0 {
 		//rule: The null symbol has a value if kernels may be removed.
-		//sassNamemutatesassName: sassNamewsassName.sassNameoutsassName.sassNamebankssassName.sassNamepackingsassName.sassNamelastsassName -> sassName0sassName
+		//mutate: w.out.banks.packing.last -> 0
 		return w.out.banks.packing.last
 	}
 	return w.out.banks.lastDiscarded
@@ -307,15 +306,15 @@ func (w *writer) putSymbols(b []byte) {
 		y := &w.out.symbols.list[id]
 		kind, other := y.kind, y.other
 		//rule: With -r symbols keep their kinds.
-		//sassNamemutatesassName: sassNametruesassName !sassNamewsassName.sassNameoutsassName.sassNamerulessassName.sassNameoptionssassName.sassNameRelocatablesassName
-		if kind == typeData && !w.out.rules.options.Relocatable {
+		//mutate: true !w.out.rules.options.Relocatable
+		if kind == cubin.STT_CUDA_OBJECT && !w.out.rules.options.Relocatable {
 			//rule: Kinds of variables are not in executables.
-			//sassNamemutatesassName: sassNameothersassName&sassNameotherKeptsassName -> sassNameothersassName
+			//mutate: other&otherKept -> other
 			kind, other = elf64.Object, other&otherKept
 		} else if kind == elf64.Object && w.out.rules.mercury {
-			kind = typeData // reserved shared memory
+			kind = cubin.STT_CUDA_OBJECT // reserved shared memory
 		}
-		row := b[y.index*symbolSize:]
+		row := b[y.index*elf64.SymbolSize:]
 		le.PutUint32(row, w.strings.offset[y.name])
 		row[4], row[5] = byte(y.binding)<<4|byte(kind), other
 		if y.defined() {

@@ -2,6 +2,7 @@ package device
 
 import (
 	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/object/cubin"
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
@@ -145,10 +146,12 @@ type function struct {
 func (y *symbol) defined() bool { return y.section != noSection }
 
 func (y *symbol) isKernel() bool {
-	return y.kind == elf64.Function && y.other&otherKernel != 0 && y.defined() && !y.dead
+	return y.kind == elf64.Function && y.other&cubin.STO_CUDA_ENTRY != 0 && y.defined() && !y.dead
 }
 
-func (y *symbol) isShared() bool { return y.kind == typeData && y.other&otherShared != 0 }
+func (y *symbol) isShared() bool {
+	return y.kind == cubin.STT_CUDA_OBJECT && y.other&cubin.STO_CUDA_SHARED != 0
+}
 
 // A section of the output.
 type section struct {
@@ -212,20 +215,20 @@ func newOutput(rules *ruleSet, filter *kernelFilter) *output {
 
 // addNotes adds the notes and the sections of attributes.
 func (sections *sectionTable) addNotes(rules *ruleSet) {
-	sections.toolNote = sections.newSection(section{name: ".note.nv.tkinfo", kind: typeNote, flags: 0x2000000, align: 4, owner: noSection}, true)
-	sections.archNote = sections.newSection(section{name: ".note.nv.cuinfo", kind: typeNote, flags: 0x1000000, align: 4, owner: noSection}, true)
-	sections.info = sections.newSection(section{name: ".nv.info", kind: typeInfo, align: 4, owner: noSection}, false)
+	sections.toolNote = sections.newSection(section{name: ".note.nv.tkinfo", kind: elf64.Note, flags: cubin.SHF_NOTE_NV_TKINFO, align: 4, owner: noSection}, true)
+	sections.archNote = sections.newSection(section{name: ".note.nv.cuinfo", kind: elf64.Note, flags: cubin.SHF_NOTE_NV_CUINFO, align: 4, owner: noSection}, true)
+	sections.info = sections.newSection(section{name: ".nv.info", kind: cubin.SHT_CUDA_INFO, align: 4, owner: noSection}, false)
 	sections.compat = noSection
 	if rules.compat {
-		sections.compat = sections.newSection(section{name: ".nv.compat", kind: typeCompat, align: 4, owner: noSection}, false)
+		sections.compat = sections.newSection(section{name: ".nv.compat", kind: cubin.SHT_CUDA_COMPAT_INFO, align: 4, owner: noSection}, false)
 		//rule: Every program for sm_90 says whether it is for that alone.
-		//sassNamemutatesassName: []sassNameattributesassName{{sassNameformsassName: sassName2sassName, sassNameidsassName: sassNamecompatSpecificsassName}} -> sassNamenilsassName
-		sections.list[sections.compat].attributes.added = []attribute{{form: 2, id: compatSpecific}}
+		//mutate: []attribute{{form: cubin.EIFMT_BVAL, id: compatSpecific}} -> nil
+		sections.list[sections.compat].attributes.added = []attribute{{form: cubin.EIFMT_BVAL, id: compatSpecific}}
 		if rules.accelerated {
 			sections.list[sections.compat].attributes.added[0].value = 1
 		}
 		note := &sections.list[sections.archNote]
-		note.flags |= flagOwned
+		note.flags |= elf64.InfoLink
 		//rule: The program for sm_90 knows the note about its architecture by what it demands.
 		note.owner = sections.compat
 	}
@@ -256,14 +259,14 @@ func (symbols *symbolTable) newSymbol(y symbol) symbolID {
 // nameSection enters the names that come with a section.
 func (names *nameTables) nameSection(s *section, id sectionID) {
 	//rule: Host references leave the names of shared memory behind.
-	//sassNamemutatesassName: sassNamefalsesassName
-	if names.leavesShared && s.kind == typeShared && s.owner != noSection {
+	//mutate: false
+	if names.leavesShared && s.kind == cubin.SHT_CUDA_SHARED && s.owner != noSection {
 		// Removal by host references leaves this name behind.
 		names.sections.add(s.name)
 		names.symbols.add(s.name)
 	}
 	names.sections.addSection(s.name, id)
-	if s.kind == typeConstant0 && names.rules.mercury {
+	if s.kind == cubin.SHT_CUDA_CONSTANT_B0 && names.rules.mercury {
 		return // the finalizer names it last
 	}
 	if names.rules.mercury {
@@ -273,8 +276,8 @@ func (names *nameTables) nameSection(s *section, id sectionID) {
 		return
 	}
 	//rule: With -r there are no names for relocations of bank 0.
-	//sassNamemutatesassName: sassNametruesassName !sassNamenamessassName.sassNamerulessassName.sassNameoptionssassName.sassNameRelocatablesassName
-	if s.kind == typeConstant0 && s.owner != noSection && !names.rules.options.Relocatable {
+	//mutate: true !names.rules.options.Relocatable
+	if s.kind == cubin.SHT_CUDA_CONSTANT_B0 && s.owner != noSection && !names.rules.options.Relocatable {
 		// Bank 0 of a kernel comes with a name for relocations that it never has.
 		//rule: Bank 0 comes with a name for relocations.
 		names.sections.addSection(".rel"+s.name, id)

@@ -19,17 +19,17 @@ type kernelFilter struct {
 // or the host references if every input says something about them, or nothing.
 func chooseKernels(o *Options, inputs []Input) *kernelFilter {
 	//rule: With -r nothing is removed.
-	//sassNamemutatesassName: sassNamefalsesassName sassNameosassName.sassNameRelocatablesassName
+	//mutate: false o.Relocatable
 	if o.Relocatable || o.Debug {
 		return nil
 	}
 	//rule: With -variables-used alone no kernel is used.
-	//sassNamemutatesassName: sassNamelensassName(sassNameosassName.sassNameKernelsUsedsassName)+sassNamelensassName(sassNameosassName.sassNameVariablesUsedsassName) -> sassNamelensassName(sassNameosassName.sassNameKernelsUsedsassName)
+	//mutate: len(o.KernelsUsed)+len(o.VariablesUsed) -> len(o.KernelsUsed)
 	if len(o.KernelsUsed)+len(o.VariablesUsed) > 0 {
 		return &kernelFilter{external: o.KernelsUsed, internal: o.KernelsUsed}
 	}
 	//rule: -ignore-host-info keeps all kernels.
-	//sassNamemutatesassName: sassNamefalsesassName
+	//mutate: false
 	if o.IgnoreHostInfo {
 		return nil
 	}
@@ -37,18 +37,18 @@ func chooseKernels(o *Options, inputs []Input) *kernelFilter {
 	for i := range inputs {
 		in := &inputs[i]
 		//rule: An input whose host code says nothing keeps all kernels.
-		//sassNamemutatesassName: sassNamefalsesassName
+		//mutate: false
 		if in.Host == HostUnknown && !in.Runtime {
 			return nil
 		}
 		keep.external = append(keep.external, in.LaunchedExternal...)
 		keep.internal = append(keep.internal, in.LaunchedInternal...)
 		//rule: Patterns of libcudadevrt's host code don't make a program one that launches.
-		//sassNamemutatesassName: sassNametruesassName !sassNameinsassName.sassNameRuntimesassName
+		//mutate: true !in.Runtime
 		launches = launches || !in.Runtime && len(in.LaunchedExternal)+len(in.LaunchedInternal) > 0
 	}
 	//rule: A program that launches nothing keeps everything.
-	//sassNamemutatesassName: sassNametruesassName
+	//mutate: true
 	if launches { // a program that launches nothing keeps everything
 		return keep
 	}
@@ -60,7 +60,7 @@ func chooseKernels(o *Options, inputs []Input) *kernelFilter {
 func (k *kernelFilter) matches(y *symbol) bool {
 	patterns := k.external
 	//rule: Kernels are live by the patterns of their linkage.
-	//sassNamemutatesassName: sassNamefalsesassName
+	//mutate: false
 	if y.binding == elf64.Local {
 		patterns = k.internal
 	}
@@ -71,9 +71,9 @@ func (k *kernelFilter) matches(y *symbol) bool {
 				return true
 			}
 		//rule: A pattern of host code is a whole name.
-		//sassNamemutatesassName: sassNametruesassName !sassNameksassName.sassNamefromHostsassName
+		//mutate: true !k.fromHost
 		//rule: A name in -kernels-used may be a part of the kernel's.
-		//sassNamemutatesassName: sassNamestringssassName.sassNameContainssassName(sassNameysassName.sassNamenamesassName, sassNamepsassName) -> sassNameysassName.sassNamenamesassName == sassNamepsassName
+		//mutate: strings.Contains(y.name, p) -> y.name == p
 		case k.fromHost && p == y.name, !k.fromHost && strings.Contains(y.name, p):
 			return true
 		}
@@ -108,7 +108,7 @@ func markLive(out *output) error {
 	}
 	live := make([]bool, len(out.calls.graph.edges))
 	//rule: What only they call goes.
-	//sassNamemutatesassName: sassNamekernelssassName -> sassNameappendsassName(sassNamekernelssassName, sassNametakensassName...)
+	//mutate: kernels -> append(kernels, taken...)
 	out.calls.graph.spread(live, kernels)
 	// A function whose address is taken, but that no kernel reaches, stays; the
 	// functions that only it calls go, and its calls of them.
@@ -117,7 +117,7 @@ func markLive(out *output) error {
 		live[id] = true
 		for _, to := range out.calls.graph.edges[id] {
 			//rule: Undefined functions that a taken function calls stay.
-			//sassNamemutatesassName: sassNamefalsesassName
+			//mutate: false
 			if to < out.calls.graph.symbols && !out.symbols.list[to].defined() {
 				live[to] = true
 			}
@@ -216,7 +216,7 @@ func removeOwned(symbols *symbolTable, sections *sectionTable) {
 func isSystemCall(name string) bool {
 	switch name {
 	//rule: The driver defines some functions.
-	//sassNamemutatesassName: "sassName__assertfailsassName" -> ""
+	//mutate: "__assertfail" -> ""
 	case "vprintf", "malloc", "free", "__assertfail":
 		return true
 	}
@@ -238,7 +238,7 @@ var runtimeCalls = map[string]bool{
 func reportUndefined(symbols *symbolTable, sections *sectionTable, calls *callGraph, report *linkReport) {
 	for id := range symbols.list {
 		//rule: An undefined function counts only if it is called.
-		//sassNamemutatesassName: sassNametruesassName !sassNameysassName.sassNamedeadsassName
+		//mutate: true !y.dead
 		if y := &symbols.list[id]; y.unresolved() && !y.dead {
 			undefined(symbols, sections, calls, report, symbolID(id))
 		}

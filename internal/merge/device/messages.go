@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/object/cubin"
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
@@ -75,12 +76,12 @@ func duplicate(symbols *symbolTable, report *linkReport, o *object, y *elf64.Sym
 		notes = append(notes, fmt.Sprintf("'%s' defines it, '%s' refers to it", old.origin, old.from))
 	}
 	//rule: A second definition names the first input that knew the symbol.
-	//sassNamemutatesassName: sassNameoldsassName.sassNamefromsassName -> sassNameosassName.sassNamenamesassName
+	//mutate: old.from -> o.name
 	report.clash("duplicate-symbol", o, y.Name, notes, "Multiple definition of '%s' in '%s', first defined in '%s'", y.Name, o.name, old.from)
 }
 
 // spaces are the kinds of variables in the words of CUDA.
-var spaces = map[uint8]string{otherGlobal: "__device__", otherManaged: "__managed__", otherConstant: "__constant__"}
+var spaces = map[uint8]string{cubin.STO_CUDA_GLOBAL: "__device__", otherManaged: "__managed__", cubin.STO_CUDA_CONSTANT: "__constant__"}
 
 // spaceClash notes that two inputs disagree about the memory of a variable.
 func (report *linkReport) spaceClash(o *object, y *elf64.Symbol, was *symbol) {

@@ -4,60 +4,49 @@ import (
 	"bytes"
 	"strings"
 
+	"github.com/warpld/warpld/internal/object/cubin"
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
 // From sm_100 on a cubin holds the program twice: as instructions, and as
 // Mercury code for the driver's finalizer. Sections of the second program
-// mirror those of the first one, have flagMercury, and are called .nv.merc and
+// mirror those of the first one, have cubin.SHF_MERCURY, and are called .nv.merc and
 // then as the section; those of code .nv.capmerc. They are merged by the same
 // rules.
 const (
-	flagMercury     = 0x10000000
-	mercuryPrefix   = ".nv.merc"
-	capsulePrefix   = ".nv.capmerc"
-	mercurySymbols  = ".nv.merc.symtab"
-	capsuleAlign    = 16
-	afterNames      = 36 // bytes that nvlink leaves unused after .shstrtab
-	systemShared    = 64 // where the shared memory of the system starts
-	reservedSize    = 2 * sectionSize
-	reservedAlign   = 16
-	mercuryKindBase = 0x10000
+	mercuryPrefix  = ".nv.merc"
+	capsulePrefix  = ".nv.capmerc"
+	mercurySymbols = ".nv.merc.symtab"
+	capsuleAlign   = 16
+	afterNames     = 36 // bytes that nvlink leaves unused after .shstrtab
+	systemShared   = 64 // where the shared memory of the system starts
+	reservedSize   = 2 * elf64.SectionSize
+	reservedAlign  = 16
 
 	reserved         = ".nv.shared.reserved.0"
 	constants        = ".nv.constant3"
 	mercuryConstants = ".nv.constant.user"
 )
 
-const (
-	typeCapsule       elf64.SectionType = 0x70000016
-	typeMercuryBank3  elf64.SectionType = 0x7000007c
-	typeMercuryRela   elf64.SectionType = 0x70000082
-	typeMercuryInfo   elf64.SectionType = 0x70000083
-	typeMercurySymtab elf64.SectionType = 0x70000085
-	typeMercuryCalls  elf64.SectionType = 0x7000008a // since 13.4
-	typeMercuryProtos elf64.SectionType = 0x7000008b // since 13.4
-)
-
 // Relocations of the second program.
 const (
-	mercury64         relocationKind = mercuryKindBase + 2
-	mercuryOffset3    relocationKind = mercuryKindBase + 3 // of a variable in its memory
-	mercuryOffset4    relocationKind = mercuryKindBase + 4
-	mercuryLow        relocationKind = mercuryKindBase + 5
-	mercuryHigh       relocationKind = mercuryKindBase + 6
-	mercuryClear      relocationKind = mercuryKindBase + 14
-	mercuryUnified    relocationKind = mercuryKindBase + 0x32
-	mercuryUniLow     relocationKind = mercuryKindBase + 0x3e
-	mercuryUniHigh    relocationKind = mercuryKindBase + 0x3f
-	mercuryDescriptor relocationKind = mercuryKindBase + 8
-	mercuryCall28     relocationKind = mercuryKindBase + 0x28
-	mercuryCall29     relocationKind = mercuryKindBase + 0x29
-	mercuryFrame      relocationKind = mercuryKindBase + 0x3d
-	mercuryGlobal     relocationKind = mercuryKindBase + 1
+	mercury64         cubin.Relocation = cubin.MercuryRelocation + 2
+	mercuryOffset3    cubin.Relocation = cubin.MercuryRelocation + 3 // of a variable in its memory
+	mercuryOffset4    cubin.Relocation = cubin.MercuryRelocation + 4
+	mercuryLow        cubin.Relocation = cubin.MercuryRelocation + 5
+	mercuryHigh       cubin.Relocation = cubin.MercuryRelocation + 6
+	mercuryClear      cubin.Relocation = cubin.MercuryRelocation + 14
+	mercuryUnified    cubin.Relocation = cubin.MercuryRelocation + 0x32
+	mercuryUniLow     cubin.Relocation = cubin.MercuryRelocation + 0x3e
+	mercuryUniHigh    cubin.Relocation = cubin.MercuryRelocation + 0x3f
+	mercuryDescriptor cubin.Relocation = cubin.MercuryRelocation + 8
+	mercuryCall28     cubin.Relocation = cubin.MercuryRelocation + 0x28
+	mercuryCall29     cubin.Relocation = cubin.MercuryRelocation + 0x29
+	mercuryFrame      cubin.Relocation = cubin.MercuryRelocation + 0x3d
+	mercuryGlobal     cubin.Relocation = cubin.MercuryRelocation + 1
 
 	// capsuleField is ours: the offset of a constant in a capsule.
-	capsuleField relocationKind = 1 << 31
+	capsuleField cubin.Relocation = 1 << 31
 )
 
 // A mirror is what mirrors a section.
@@ -78,11 +67,11 @@ type mercurySection struct {
 // that are not known; empty: nothing.
 func leftToFinalizer(s *elf64.Section) string {
 	switch {
-	case isConstant(s.Type) && s.Type != typeConstant0 && s.Name != constants:
+	case cubin.IsConstantBank(s.Type) && s.Type != cubin.SHT_CUDA_CONSTANT_B0 && s.Name != constants:
 		// Most of these are tables of branches. Knowing them the finalizer schedules
 		// the instructions anew.
 		return "what the finalizer makes of the constants of functions"
-	case s.Type == typeRel:
+	case s.Type == elf64.Rel:
 		return "what the finalizer makes of relocations without an addend"
 	case isDebug(s.Name) && !isLines(s.Name):
 		return "what the finalizer makes of debug information"
@@ -115,28 +104,28 @@ func sassName(name string) string {
 
 // knownMercury reports whether the rules cover a section of the second program.
 func knownMercury(s *elf64.Section) bool {
-	flags := s.Flags &^ flagMercury
+	flags := s.Flags &^ cubin.SHF_MERCURY
 	switch s.Type {
-	case typeCapsule:
+	case cubin.SHT_MERCURY_CAPSULE:
 		return strings.HasPrefix(s.Name, capsulePrefix+".text.") && flags == 0
-	case typeMercurySymtab:
+	case cubin.SHT_MERCURY_SYMTAB:
 		return s.Name == mercurySymbols && flags == 0
-	case typeMercuryCalls:
+	case cubin.SHT_MERCURY_CALLGRAPH:
 		return s.Name == mercuryPrefix+".nv.callgraph" && flags == 0
-	case typeMercuryProtos:
+	case cubin.SHT_MERCURY_PROTOTYPE:
 		return s.Name == mercuryPrefix+".nv.prototype" && flags == 0
-	case typeMercuryInfo:
-		return strings.HasPrefix(s.Name, mercuryPrefix+".nv.info") && flags&^flagOwned == 0
-	case typeMercuryRela:
-		return strings.HasPrefix(s.Name, mercuryPrefix+".rela.") && flags == flagOwned
-	case typeProgBits:
+	case cubin.SHT_MERCURY_INFO:
+		return strings.HasPrefix(s.Name, mercuryPrefix+".nv.info") && flags&^elf64.InfoLink == 0
+	case cubin.SHT_MERCURY_RELA:
+		return strings.HasPrefix(s.Name, mercuryPrefix+".rela.") && flags == elf64.InfoLink
+	case elf64.ProgBits:
 		return isLines(strings.TrimPrefix(s.Name, mercuryPrefix)) && flags == 0
-	case typeInit:
-		return s.Name == mercuryPrefix+".nv.global.init" && flags == flagAlloc|flagWrite
-	case typeReserved:
-		return s.Name == mercuryPrefix+reserved && flags == flagAlloc|flagWrite
-	case typeMercuryBank3:
-		return s.Name == mercuryPrefix+mercuryConstants && flags == flagAlloc
+	case cubin.SHT_CUDA_GLOBAL_INIT:
+		return s.Name == mercuryPrefix+".nv.global.init" && flags == elf64.Alloc|elf64.Write
+	case cubin.SHT_CUDA_RESERVED_SHARED:
+		return s.Name == mercuryPrefix+reserved && flags == elf64.Alloc|elf64.Write
+	case cubin.SHT_MERCURY_CONSTANT:
+		return s.Name == mercuryPrefix+mercuryConstants && flags == elf64.Alloc
 	}
 	return false
 }
@@ -150,7 +139,7 @@ func (o *object) readMercury(rules *ruleSet) error {
 	o.mercurySections, o.mercuryStarts = map[string]int{}, make([]uint64, len(o.file.Sections))
 	for i := range o.file.Sections {
 		s := &o.file.Sections[i]
-		if s.Flags&flagMercury == 0 {
+		if s.Flags&cubin.SHF_MERCURY == 0 {
 			continue
 		}
 		name, found := strings.CutPrefix(s.Name, capsulePrefix)
@@ -174,9 +163,9 @@ func (o *object) readMercury(rules *ruleSet) error {
 // Attributes that only one of the programs has, and those that are about places in
 // instructions, which differ.
 var (
-	attributesOfFirst  = map[byte]bool{attrParamBank: true, 0x19: true, 0x36: true, 0x6b: true, 0x6d: true}
-	attributesOfSecond = map[byte]bool{0x5a: true}
-	attributesOfPlaces = map[byte]bool{0x1c: true, 0x28: true, 0x29: true, 0x31: true, 0x34: true, 0x55: true}
+	attributesOfFirst  = map[cubin.Attribute]bool{cubin.EIATTR_PARAM_CBANK: true, cubin.EIATTR_CBANK_PARAM_SIZE: true, cubin.EIATTR_SW_WAR: true, cubin.EIATTR_NVSAL_SW_WAR: true, cubin.EIATTR_PREEXIT_USED: true}
+	attributesOfSecond = map[cubin.Attribute]bool{cubin.EIATTR_MERCURY_FINALIZER_OPTIONS: true}
+	attributesOfPlaces = map[cubin.Attribute]bool{cubin.EIATTR_EXIT_INSTR_OFFSETS: true, cubin.EIATTR_COOP_GROUP_INSTR_OFFSETS: true, cubin.EIATTR_COOP_GROUP_MASK_REGIDS: true, cubin.EIATTR_INT_WARP_WIDE_INSTR_OFFSETS: true, cubin.EIATTR_INDIRECT_BRANCH_TARGETS: true, cubin.EIATTR_ANNOTATIONS: true}
 )
 
 // checkMercuryAttributes sees to it that all other attributes of the second program are
@@ -185,7 +174,7 @@ func (o *object) checkMercuryAttributes() error {
 	for i := range o.file.Sections {
 		s := &o.file.Sections[i]
 		mercury := o.mercuryOf(s.Name)
-		if s.Type != typeInfo || mercury == nil {
+		if s.Type != cubin.SHT_CUDA_INFO || mercury == nil {
 			continue
 		}
 		first, err := o.comparedRows(s, attributesOfFirst)
@@ -204,10 +193,10 @@ func (o *object) checkMercuryAttributes() error {
 }
 
 // comparedRows are the rows of a section that its twin has too.
-func (o *object) comparedRows(s *elf64.Section, own map[byte]bool) (rows []byte, err error) {
+func (o *object) comparedRows(s *elf64.Section, own map[cubin.Attribute]bool) (rows []byte, err error) {
 	err = o.parseAttributes(s, func(x attribute) error {
 		if !own[x.id] && !attributesOfPlaces[x.id] {
-			rows = append(le.AppendUint16(append(rows, x.form, x.id), x.value), x.data...)
+			rows = append(le.AppendUint16(append(rows, byte(x.form), byte(x.id)), x.value), x.data...)
 		}
 		return nil
 	})
@@ -219,7 +208,7 @@ func (o *object) comparedRows(s *elf64.Section, own map[byte]bool) (rows []byte,
 func (o *object) checkMercuryCalls() error {
 	for i := range o.file.Sections {
 		s := &o.file.Sections[i]
-		if s.Type != typeCallGraph && s.Type != typePrototype {
+		if s.Type != cubin.SHT_CUDA_CALLGRAPH && s.Type != cubin.SHT_CUDA_PROTOTYPE {
 			continue
 		}
 		if mercury := o.mercuryOf(s.Name); mercury != nil && !bytes.Equal(o.bytes(s), o.bytes(mercury)) {
@@ -237,12 +226,12 @@ func (o *object) readMercurySymbols() error {
 		return unsupported(o.name, "code for Mercury without '%s'", mercurySymbols)
 	}
 	b := o.bytes(&o.file.Sections[at])
-	if len(b)%symbolSize != 0 || len(b)/symbolSize > len(o.symbols) {
+	if len(b)%elf64.SymbolSize != 0 || len(b)/elf64.SymbolSize > len(o.symbols) {
 		return damage(o.name, "section %s of %d bytes for %d symbols", mercurySymbols, len(b), len(o.symbols))
 	}
 	o.mercurySizes = make([]uint64, len(o.symbols))
-	for i := range len(b) / symbolSize {
-		row := b[i*symbolSize:]
+	for i := range len(b) / elf64.SymbolSize {
+		row := b[i*elf64.SymbolSize:]
 		name, err := o.stringAt(le.Uint32(row))
 		if err != nil || sassName(name) != o.symbols[i].Name {
 			return unsupported(o.name, "a table '%s' with other symbols", mercurySymbols)
@@ -285,7 +274,7 @@ func placeMercury(o *object, index int, out *section) {
 // isReserved reports whether a section is the shared memory of the system, which
 // every input for sm_110 has a copy of.
 func isReserved(s *elf64.Section) bool {
-	return s.Type == typeReserved && s.Name == reserved && s.Flags == flagAlloc|flagWrite
+	return s.Type == cubin.SHT_CUDA_RESERVED_SHARED && s.Name == reserved && s.Flags == elf64.Alloc|elf64.Write
 }
 
 // placeReserved brings in the shared memory of the system, once.
@@ -297,7 +286,7 @@ func (sections *sectionTable) placeReserved(o *object, s *elf64.Section) (placem
 	id, known := sections.byOwner[sectionKey{s.Name, noSection}]
 	if !known {
 		//rule: What sm_110 reserves starts after what all reserve.
-		//sassNamemutatesassName: sassNamesystemSharedsassName + sassNamessassName.sassNameSizesassName -> sassNamessassName.sassNameSizesassName
+		//mutate: systemShared + s.Size -> s.Size
 		id = sections.newSection(section{name: s.Name, kind: s.Type, flags: s.Flags, align: s.Align, owner: noSection, size: systemShared + s.Size}, true)
 		sections.list[id].mercury = &mercurySection{kind: mercury.Type, flags: mercury.Flags, align: mercury.Align, size: mercury.Size}
 	}
@@ -307,13 +296,13 @@ func (sections *sectionTable) placeReserved(o *object, s *elf64.Section) (placem
 // placeMercuryText brings in the Mercury code of a function.
 func placeMercuryText(o *object, s *elf64.Section, text *section) error {
 	mercury := o.mercuryOf(s.Name)
-	if mercury == nil || mercury.Type != typeCapsule || mercury.Size < 4 {
+	if mercury == nil || mercury.Type != cubin.SHT_MERCURY_CAPSULE || mercury.Size < 4 {
 		return unsupported(o.name, "the function in '%s' without code for Mercury", s.Name)
 	}
 	data := o.bytes(mercury)
 	//rule: Kernels are scheduled anew that wait for a stack they don't use.
-	//sassNamemutatesassName: sassNamefalsesassName sassNamewaitsForStacksassName(sassNameosassName.sassNamebytessassName(sassNamessassName))
-	text.mercury = &mercurySection{pieces: []piece{{data: data}}, size: uint64(len(data)), kind: typeCapsule, flags: flagMercury, align: capsuleAlign,
+	//mutate: false waitsForStack(o.bytes(s))
+	text.mercury = &mercurySection{pieces: []piece{{data: data}}, size: uint64(len(data)), kind: cubin.SHT_MERCURY_CAPSULE, flags: cubin.SHF_MERCURY, align: capsuleAlign,
 		waits: waitsForStack(o.bytes(s))}
 	return nil
 }

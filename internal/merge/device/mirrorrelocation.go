@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/warpld/warpld/internal/object/cubin"
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
@@ -14,7 +15,7 @@ func mergeMercuryRows(rules *ruleSet, sections *sectionTable, names *nameTables,
 		return nil
 	}
 	b := o.bytes(mercury)
-	if mercury.Type != typeMercuryRela || mercury.EntSize != relaSize || len(b)%relaSize != 0 {
+	if mercury.Type != cubin.SHT_MERCURY_RELA || mercury.EntSize != elf64.RelaSize || len(b)%elf64.RelaSize != 0 {
 		return damage(o.name, "section %s of %d bytes in rows of %d", mercury.Name, len(b), mercury.EntSize)
 	}
 	target := o.mercuryOf(o.file.Sections[s.Info].Name)
@@ -22,8 +23,8 @@ func mergeMercuryRows(rules *ruleSet, sections *sectionTable, names *nameTables,
 		return damage(o.name, "section %s is about nothing", mercury.Name)
 	}
 	fields := newCapsuleRows(o, s, target)
-	for first := true; len(b) > 0; b = b[relaSize:] {
-		r := relocation{offset: le.Uint64(b), kind: relocationKind(le.Uint32(b[8:])), addend: int64(le.Uint64(b[16:]))}
+	for first := true; len(b) > 0; b = b[elf64.RelaSize:] {
+		r := relocation{offset: le.Uint64(b), kind: cubin.Relocation(le.Uint32(b[8:])), addend: int64(le.Uint64(b[16:]))}
 		index := le.Uint32(b[12:])
 		if err := sections.resolveMercuryRow(o, s, target, &r, index); err != nil {
 			return err
@@ -35,7 +36,7 @@ func mergeMercuryRows(rules *ruleSet, sections *sectionTable, names *nameTables,
 			reserveRelName(rules, sections, names, id)
 		}
 		first = false
-		if y := &o.symbols[index]; target.Type == typeCapsule && isConstantSymbol(y) {
+		if y := &o.symbols[index]; target.Type == cubin.SHT_MERCURY_CAPSULE && isConstantSymbol(y) {
 			found, known := fields.next(&r, index)
 			if !known {
 				return unsupported(o.name, "where '%s' holds the offset of '%s'", target.Name, y.Name)
@@ -57,10 +58,10 @@ func mergeMercuryRows(rules *ruleSet, sections *sectionTable, names *nameTables,
 // resolveMercuryRow finds the symbol of a row of the second program and checks its
 // place. Offsets in code count what its capsule expands to.
 func (sections *sectionTable) resolveMercuryRow(o *object, s, target *elf64.Section, r *relocation, index uint32) error {
-	if target.Type != typeCapsule && (r.offset > target.Size || target.Size-r.offset < 8) {
+	if target.Type != cubin.SHT_MERCURY_CAPSULE && (r.offset > target.Size || target.Size-r.offset < 8) {
 		return damage(o.name, "section %s: a relocation at %#x of %#x", target.Name, r.offset, target.Size)
 	}
-	if r.offset%4 != 0 && (target.Type == typeCapsule || !isDebug(o.file.Sections[s.Info].Name) || o.file.Sections[s.Info].Name == ".debug_frame") {
+	if r.offset%4 != 0 && (target.Type == cubin.SHT_MERCURY_CAPSULE || !isDebug(o.file.Sections[s.Info].Name) || o.file.Sections[s.Info].Name == ".debug_frame") {
 		return unsupported(o.name, "a relocation in '%s' at %#x", target.Name, r.offset)
 	}
 	if r.kind == capsuleField {
@@ -92,7 +93,7 @@ func decideMercury(symbols *symbolTable, sections *sectionTable, s *section) err
 			kept = append(kept, r)
 		}
 	}
-	s.mercury.relocations, s.mercury.size = kept, uint64(len(kept))*relaSize
+	s.mercury.relocations, s.mercury.size = kept, uint64(len(kept))*elf64.RelaSize
 	return nil
 }
 
@@ -101,15 +102,15 @@ func decideMercuryRow(symbols *symbolTable, sections *sectionTable, target *sect
 	switch {
 	case r.kind == mercuryClear:
 		if !r.discarded && y.dead {
-			target.mercury.patches = append(target.mercury.patches, patch{offset: r.offset, kind: relocClear})
+			target.mercury.patches = append(target.mercury.patches, patch{offset: r.offset, kind: cubin.R_CUDA_UNUSED_CLEAR64})
 		}
 		return false, nil
 	case debug && (y.dead || r.discarded) || isUnifiedTable(y.name):
 		return false, nil
-	case debug && y.kind == elf64.SectionSymbol && sections.list[y.section].flags&flagExec == 0:
-		kind := reloc64
+	case debug && y.kind == elf64.SectionSymbol && sections.list[y.section].flags&elf64.Exec == 0:
+		kind := cubin.R_CUDA_64
 		if r.kind == mercuryOffset3 {
-			if kind = reloc32; r.base != 0 {
+			if kind = cubin.R_CUDA_32; r.base != 0 {
 				return false, unsupported("", "the strings of the debug information of several inputs")
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/warpld/warpld/internal/object/cubin"
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
@@ -14,19 +15,19 @@ func (w *writer) orderMercury() {
 		return
 	}
 	for _, class := range []func(*section) bool{
-		func(s *section) bool { return s.flags&flagExec != 0 },
+		func(s *section) bool { return s.flags&elf64.Exec != 0 },
 		func(s *section) bool { return isDebug(s.name) },
 		func(s *section) bool {
-			return s.kind == typeInfo && (s.owner == noSection || len(s.mercuryPart().attributes.rows)+len(s.mercuryPart().attributes.added) > 0)
+			return s.kind == cubin.SHT_CUDA_INFO && (s.owner == noSection || len(s.mercuryPart().attributes.rows)+len(s.mercuryPart().attributes.added) > 0)
 		},
 		w.hasMercuryCalls,
-		func(s *section) bool { return s.kind == typeRela && len(s.mercuryPart().relocations) > 0 },
-		func(s *section) bool { return isConstant(s.kind) },
-		func(s *section) bool { return s.kind == typeInit },
-		func(s *section) bool { return s.kind == typeReserved },
+		func(s *section) bool { return s.kind == elf64.Rela && len(s.mercuryPart().relocations) > 0 },
+		func(s *section) bool { return cubin.IsConstantBank(s.kind) },
+		func(s *section) bool { return s.kind == cubin.SHT_CUDA_GLOBAL_INIT },
+		func(s *section) bool { return s.kind == cubin.SHT_CUDA_RESERVED_SHARED },
 	} {
 		for _, s := range w.body {
-			if class(s) && (s.mercury != nil || s.kind == typeInfo || w.hasMercuryCalls(s)) {
+			if class(s) && (s.mercury != nil || s.kind == cubin.SHT_CUDA_INFO || w.hasMercuryCalls(s)) {
 				s.mercuryPart().index = uint32(firstIndex + len(w.body) + len(w.mercuryBody))
 				w.mercuryBody = append(w.mercuryBody, s)
 			}
@@ -37,7 +38,7 @@ func (w *writer) orderMercury() {
 // hasMercuryCalls reports whether a section is one of the call graph, which have
 // mirrors since 13.4.
 func (w *writer) hasMercuryCalls(s *section) bool {
-	return w.out.rules.merge.MercuryCallGraph && (s.kind == typeCallGraph || s.kind == typePrototype)
+	return w.out.rules.merge.MercuryCallGraph && (s.kind == cubin.SHT_CUDA_CALLGRAPH || s.kind == cubin.SHT_CUDA_PROTOTYPE)
 }
 
 // nameMercury adds the names of the mirrors to .shstrtab, where they are not
@@ -53,7 +54,7 @@ func (w *writer) nameMercury() []uint32 {
 		w.names.data = append(append(w.names.data, name...), 0)
 	}
 	for _, s := range w.mercuryBody {
-		if s.flags&flagExec != 0 {
+		if s.flags&elf64.Exec != 0 {
 			add(capsulePrefix + s.name)
 		} else {
 			add(mercuryPrefix + mercuryName(s.name))
@@ -67,8 +68,8 @@ func (w *writer) nameMercury() []uint32 {
 // values of variables are the same in both programs.
 func (w *writer) sharesFile(s *section) bool {
 	//rule: The values of constants are in the file once.
-	//sassNamemutatesassName: sassNamefalsesassName sassNamessassName.sassNamekindsassName == sassNametypeConstant0sassName+sassName3sassName
-	return s.kind == typeInit || s.kind == typeConstant0+3 || s.name == ".debug_str" || strings.HasPrefix(s.name, sourceText)
+	//mutate: false s.kind == cubin.SHT_CUDA_CONSTANT_B0+3
+	return s.kind == cubin.SHT_CUDA_GLOBAL_INIT || s.kind == cubin.SHT_CUDA_CONSTANT_B0+3 || s.name == ".debug_str" || strings.HasPrefix(s.name, sourceText)
 }
 
 // afterStrings is how many bytes nvlink leaves unused after .strtab: where a
@@ -84,7 +85,7 @@ func (w *writer) afterStrings() (unused uint64) {
 			continue
 		}
 		//rule: There is room after .strtab for what has another name in Mercury code.
-		//sassNamemutatesassName: sassNamenamesassName -> sassNamessassName.sassNamenamesassName
+		//mutate: name -> s.name
 		unused += uint64(len(name))
 		if s.symbol != noSymbol {
 			unused -= uint64(len(s.name) + 1)
@@ -107,15 +108,15 @@ func (w *writer) layOutMercury(names []uint32) {
 			owner = w.out.sections.list[s.owner].mercury.index
 		}
 		switch {
-		case s.flags&flagExec != 0:
+		case s.flags&elf64.Exec != 0:
 			h.link, h.info = table, w.out.symbols.list[s.function].index
-		case s.kind == typeInfo:
+		case s.kind == cubin.SHT_CUDA_INFO:
 			m.attributes.inFileOrder(func(x *attribute) { h.size += x.length() })
-			h.kind, h.flags, h.align, h.link, h.info = typeMercuryInfo, s.flags|flagMercury, 4, table, owner
-		case s.kind == typeCallGraph || s.kind == typePrototype:
-			h.kind, h.flags, h.align, h.entry, h.link, h.size = s.kind-typeCallGraph+typeMercuryCalls, flagMercury, 4, 8, table, s.size
-		case s.kind == typeRela:
-			h.kind, h.flags, h.align, h.entry, h.link, h.info = typeMercuryRela, s.flags|flagMercury, 8, relaSize, table, owner
+			h.kind, h.flags, h.align, h.link, h.info = cubin.SHT_MERCURY_INFO, s.flags|cubin.SHF_MERCURY, 4, table, owner
+		case s.kind == cubin.SHT_CUDA_CALLGRAPH || s.kind == cubin.SHT_CUDA_PROTOTYPE:
+			h.kind, h.flags, h.align, h.entry, h.link, h.size = s.kind-cubin.SHT_CUDA_CALLGRAPH+cubin.SHT_MERCURY_CALLGRAPH, cubin.SHF_MERCURY, 4, 8, table, s.size
+		case s.kind == elf64.Rela:
+			h.kind, h.flags, h.align, h.entry, h.link, h.info = cubin.SHT_MERCURY_RELA, s.flags|cubin.SHF_MERCURY, 8, elf64.RelaSize, table, owner
 		case w.sharesFile(s) || m.size == 0:
 			h.offset = s.offset
 			w.headers = append(w.headers, h)
@@ -123,8 +124,8 @@ func (w *writer) layOutMercury(names []uint32) {
 		}
 		w.place(h)
 	}
-	w.place(header{name: names[len(names)-1], kind: typeMercurySymtab, flags: flagMercury, align: 8, entry: symbolSize,
-		link: indexStrtab, info: uint32(1 + len(w.locals)), size: uint64(1+len(w.locals)+len(w.globals)) * symbolSize, mercury: true})
+	w.place(header{name: names[len(names)-1], kind: cubin.SHT_MERCURY_SYMTAB, flags: cubin.SHF_MERCURY, align: 8, entry: elf64.SymbolSize,
+		link: indexStrtab, info: uint32(1 + len(w.locals)), size: uint64(1+len(w.locals)+len(w.globals)) * elf64.SymbolSize, mercury: true})
 }
 
 // layOutRuns makes a segment of every run of sections with equal access, after
@@ -133,13 +134,13 @@ func (w *writer) layOutRuns() {
 	var runs [][]header
 	var access []uint32
 	for _, h := range w.headers {
-		if h.source == nil || h.mercury || h.flags&(flagAlloc|flagWrite) == 0 {
+		if h.source == nil || h.mercury || h.flags&(elf64.Alloc|elf64.Write) == 0 {
 			continue
 		}
 		a := uint32(segmentRead)
-		if h.flags&flagExec != 0 {
+		if h.flags&elf64.Exec != 0 {
 			a = segmentExec
-		} else if h.flags&flagWrite != 0 {
+		} else if h.flags&elf64.Write != 0 {
 			a = segmentWrite
 		}
 		if len(runs) == 0 || access[len(access)-1] != a {
@@ -148,7 +149,7 @@ func (w *writer) layOutRuns() {
 		runs[len(runs)-1] = append(runs[len(runs)-1], h)
 	}
 	offset := w.programHeaders()
-	size := uint64(len(runs)+2) * segmentSize
+	size := uint64(len(runs)+2) * elf64.SegmentSize
 	w.segments = []segment{{segmentHeaders, segmentRead, offset, size, size}, {segmentLoad, segmentRead, offset, size, size}}
 	for i, run := range runs {
 		w.segments = append(w.segments, segmentOf(run, access[i]))
@@ -175,17 +176,17 @@ func (w *writer) putMercury(file []byte) {
 			m.patches[i].apply(b)
 		}
 		switch {
-		case s.flags&flagExec != 0:
+		case s.flags&elf64.Exec != 0:
 			le.PutUint32(b, s.index) // the first word of a capsule is the section of the instructions
-		case s.kind == typeInfo:
+		case s.kind == cubin.SHT_CUDA_INFO:
 			rows := b[:0]
 			m.attributes.inFileOrder(func(x *attribute) { rows = x.appendTo(rows, w.out.symbols.list) })
 		case w.hasMercuryCalls(s):
 			copy(b, s.contents())
-		case s.kind == typeReserved:
+		case s.kind == cubin.SHT_CUDA_RESERVED_SHARED:
 			w.putReserved(b)
-		case s.kind == typeRela:
-			w.putRelocations(b, m.relocations, relaSize)
+		case s.kind == elf64.Rela:
+			w.putRelocations(b, m.relocations, elf64.RelaSize)
 		}
 	}
 }
@@ -201,7 +202,7 @@ func (w *writer) putReserved(b []byte) {
 			break
 		}
 	}
-	h.put(b[sectionSize:])
+	h.put(b[elf64.SectionSize:])
 }
 
 // putMercurySymbols writes the symbols as they were in relocatable code, with
@@ -212,15 +213,15 @@ func (w *writer) putMercurySymbols(b []byte) {
 		y := &w.out.symbols.list[id]
 		kind, value, size := y.kind, y.value, y.size
 		if isReservedName(y.name) {
-			kind, value = typeData, 0
+			kind, value = cubin.STT_CUDA_OBJECT, 0
 		}
-		if y.other == otherReserved {
+		if y.other == cubin.STO_CUDA_RESERVED_SHARED {
 			value = 0
 		}
 		if y.function != nil && y.defined() {
 			size = y.mercurySize
 		}
-		row := b[y.index*symbolSize:]
+		row := b[y.index*elf64.SymbolSize:]
 		name := y.name
 		if kind == elf64.SectionSymbol {
 			name = mercuryName(name)

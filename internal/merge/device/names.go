@@ -28,11 +28,11 @@ func remains(symbols *symbolTable, sections *sectionTable, n nameEntry) bool {
 	switch {
 	case n.section != noSection:
 		//rule: Names of sections of removed functions go.
-		//sassNamemutatesassName: sassNametruesassName
+		//mutate: true
 		return !sections.list[n.section].removed
 	case n.symbol != noSymbol:
 		//rule: Names of removed functions go.
-		//sassNamemutatesassName: sassNametruesassName
+		//mutate: true
 		return !symbols.list[n.symbol].dead
 	}
 	return true

@@ -82,7 +82,7 @@ func readObject(in *Input, rules *ruleSet) (*object, error) {
 		return nil, damaged(in.Name, err)
 	}
 	//rule: Code that is linked already takes no part.
-	//sassNamemutatesassName: sassNamefalsesassName
+	//mutate: false
 	if f.Type == elf64.Executable {
 		return nil, nil
 	}
@@ -123,7 +123,7 @@ func (o *object) checkHeader(rules *ruleSet) error {
 	release := gpu.ReleaseNumbered(f.Toolkit)
 	switch {
 	//rule: Code of a newer toolkit is refused.
-	//sassNamemutatesassName: sassNamefalsesassName
+	//mutate: false
 	case target.Release.Before(release):
 		return &message.Message{Severity: message.Fatal, ID: "newer-input", Origin: message.Origin{File: o.name},
 			Text: fmt.Sprintf("Input file '%s' newer than toolkit (%d vs %d)", o.name, release.Number(), target.Release.Number())}
@@ -149,7 +149,7 @@ func (o *object) checkSections(rules *ruleSet) error {
 		s := &o.file.Sections[i]
 		known := knownSection(s)
 		if rules.mercury {
-			known = known || isReserved(s) || s.Flags&flagMercury != 0 && knownMercury(s)
+			known = known || isReserved(s) || s.Flags&cubin.SHF_MERCURY != 0 && knownMercury(s)
 			if what := leftToFinalizer(s); what != "" {
 				return unsupported(o.name, "%s", what)
 			}
@@ -160,10 +160,10 @@ func (o *object) checkSections(rules *ruleSet) error {
 		if s.Align != 0 && !isAlignment(s.Align) || s.Size > maxSize {
 			return unsupported(o.name, "the section %q of %d bytes aligned to %d", s.Name, s.Size, s.Align)
 		}
-		if s.Flags&flagOwned != 0 && int64(s.Info) >= int64(len(o.file.Sections)) {
+		if s.Flags&elf64.InfoLink != 0 && int64(s.Info) >= int64(len(o.file.Sections)) {
 			return damage(o.name, "section %s belongs to section %d of %d", s.Name, s.Info, len(o.file.Sections))
 		}
-		if occupiesOnly(s.Type) || s.Type == typeNull {
+		if occupiesOnly(s.Type) || s.Type == elf64.Null {
 			continue
 		}
 		_, length, err := o.file.Bytes(s)
@@ -185,37 +185,37 @@ func knownSection(s *elf64.Section) bool {
 		infoNote = 0x1000000
 	)
 	switch s.Type {
-	case typeNull:
+	case elf64.Null:
 		return s.Index == 0
-	case typeStrtab, typeSymtab, typeCallGraph, typePrototype, typeCompat:
+	case elf64.Strtab, elf64.Symtab, cubin.SHT_CUDA_CALLGRAPH, cubin.SHT_CUDA_PROTOTYPE, cubin.SHT_CUDA_COMPAT_INFO:
 		return s.Flags == 0
-	case typeRel:
-		return s.Flags == flagOwned && strings.HasPrefix(s.Name, ".rel.")
-	case typeRela:
-		return s.Flags == flagOwned && strings.HasPrefix(s.Name, ".rela.")
-	case typeInfo:
-		return s.Flags&^flagOwned == 0
-	case typeNote:
-		return s.Name == ".note.nv.tkinfo" && s.Flags == toolNote || s.Name == ".note.nv.cuinfo" && s.Flags&^flagOwned == infoNote
-	case typeGlobal:
-		return s.Name == ".nv.global" && s.Flags == flagAlloc|flagWrite
-	case typeInit:
-		return s.Name == ".nv.global.init" && s.Flags == flagAlloc|flagWrite
-	case typeShared:
-		return s.Name == commonName && s.Flags == flagAlloc|flagWrite ||
-			strings.HasPrefix(s.Name, ".nv.shared.") && s.Flags == flagAlloc|flagWrite|flagOwned
-	case typeProgBits:
-		return strings.HasPrefix(s.Name, ".text.") && s.Flags == flagAlloc|flagExec || isDebug(s.Name) && s.Flags == 0
+	case elf64.Rel:
+		return s.Flags == elf64.InfoLink && strings.HasPrefix(s.Name, ".rel.")
+	case elf64.Rela:
+		return s.Flags == elf64.InfoLink && strings.HasPrefix(s.Name, ".rela.")
+	case cubin.SHT_CUDA_INFO:
+		return s.Flags&^elf64.InfoLink == 0
+	case elf64.Note:
+		return s.Name == ".note.nv.tkinfo" && s.Flags == toolNote || s.Name == ".note.nv.cuinfo" && s.Flags&^elf64.InfoLink == infoNote
+	case cubin.SHT_CUDA_GLOBAL:
+		return s.Name == ".nv.global" && s.Flags == elf64.Alloc|elf64.Write
+	case cubin.SHT_CUDA_GLOBAL_INIT:
+		return s.Name == ".nv.global.init" && s.Flags == elf64.Alloc|elf64.Write
+	case cubin.SHT_CUDA_SHARED:
+		return s.Name == commonName && s.Flags == elf64.Alloc|elf64.Write ||
+			strings.HasPrefix(s.Name, ".nv.shared.") && s.Flags == elf64.Alloc|elf64.Write|elf64.InfoLink
+	case elf64.ProgBits:
+		return strings.HasPrefix(s.Name, ".text.") && s.Flags == elf64.Alloc|elf64.Exec || isDebug(s.Name) && s.Flags == 0
 	}
-	return isConstant(s.Type) && strings.HasPrefix(s.Name, bankName(s.Type)) && s.Flags&^flagOwned == flagAlloc
+	return cubin.IsConstantBank(s.Type) && strings.HasPrefix(s.Name, bankName(s.Type)) && s.Flags&^elf64.InfoLink == elf64.Alloc
 }
 
 // bankName is how the names of sections of a constant bank begin.
 func bankName(t elf64.SectionType) string {
-	return fmt.Sprintf(".nv.constant%d", t-typeConstant0)
+	return fmt.Sprintf(".nv.constant%d", t-cubin.SHT_CUDA_CONSTANT_B0)
 }
 
-func isText(s *elf64.Section) bool { return s.Type == typeProgBits && s.Flags&flagExec != 0 }
+func isText(s *elf64.Section) bool { return s.Type == elf64.ProgBits && s.Flags&elf64.Exec != 0 }
 
 func (o *object) readSymbols(*ruleSet) error {
 	table := &elf64.SymbolTable{}
@@ -227,7 +227,7 @@ func (o *object) readSymbols(*ruleSet) error {
 				return unsupported(o.name, "a second section '%s', or one of %d bytes", s.Name, s.Size)
 			}
 			o.records = o.bytes(s)
-		case s.Type != typeSymtab:
+		case s.Type != elf64.Symtab:
 		case table.Len() > 0:
 			return unsupported(o.name, "two symbol tables")
 		default:
@@ -285,30 +285,30 @@ func knownSymbol(y *elf64.Symbol, s *elf64.Section) bool {
 	case elf64.SectionSymbol:
 		return !undefined
 	case elf64.Function:
-		return y.Other&^otherKernel == 0 && (undefined && y.Binding != elf64.Local || isText(s))
+		return y.Other&^cubin.STO_CUDA_ENTRY == 0 && (undefined && y.Binding != elf64.Local || isText(s))
 	case elf64.Object:
 		return undefined && (y.Binding == elf64.Weak && isReservedSymbol(y) || y.Binding == elf64.Local && y.Name == bankSize)
-	case typeData:
+	case cubin.STT_CUDA_OBJECT:
 		return y.Binding != elf64.Local && undefined && knownVariable(y.Other) || !undefined && holdsVariable(s, y.Other)
 	}
 	return isPlaceholder(y)
 }
 
 func knownVariable(other uint8) bool {
-	return other == otherGlobal || other == otherManaged || other == otherShared || other == otherConstant
+	return other == cubin.STO_CUDA_GLOBAL || other == otherManaged || other == cubin.STO_CUDA_SHARED || other == cubin.STO_CUDA_CONSTANT
 }
 
 // holdsVariable reports whether a section is the place for a kind of variable.
 func holdsVariable(s *elf64.Section, other uint8) bool {
 	switch other {
-	case otherGlobal, otherManaged:
-		return s.Type == typeGlobal || s.Type == typeInit
-	case otherShared:
-		return s.Type == typeShared
-	case otherReserved:
-		return s.Type == typeReserved
-	case otherConstant, otherHidden:
-		return isConstant(s.Type)
+	case cubin.STO_CUDA_GLOBAL, otherManaged:
+		return s.Type == cubin.SHT_CUDA_GLOBAL || s.Type == cubin.SHT_CUDA_GLOBAL_INIT
+	case cubin.STO_CUDA_SHARED:
+		return s.Type == cubin.SHT_CUDA_SHARED
+	case cubin.STO_CUDA_RESERVED_SHARED:
+		return s.Type == cubin.SHT_CUDA_RESERVED_SHARED
+	case cubin.STO_CUDA_CONSTANT, otherHidden:
+		return cubin.IsConstantBank(s.Type)
 	}
 	return false
 }
@@ -389,7 +389,7 @@ func (o *object) isDiscarded(index uint32) bool {
 // definition has won over.
 func (o *object) inDiscarded(section uint32, offset uint64) bool {
 	//rule: Relocations in a variable that lost are dropped.
-	//sassNamemutatesassName: sassNamefalsesassName
+	//mutate: false
 	return slices.ContainsFunc(o.discardedVariables[section], func(y *elf64.Symbol) bool { return offset >= y.Value && offset-y.Value < y.Size })
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/warpld/warpld/internal/object/cubin"
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
@@ -38,7 +39,7 @@ func dedupSections(rules *ruleSet, symbols *symbolTable, o *object) error {
 	o.dedupedSections = map[int][]run{}
 	for i := range o.file.Sections {
 		s := &o.file.Sections[i]
-		if s.Flags&flagOwned != 0 || s.Type != typeGlobal && s.Type != typeInit && !isConstant(s.Type) {
+		if s.Flags&elf64.InfoLink != 0 || s.Type != cubin.SHT_CUDA_GLOBAL && s.Type != cubin.SHT_CUDA_GLOBAL_INIT && !cubin.IsConstantBank(s.Type) {
 			continue
 		}
 		if runs, lost := symbols.runsOf(o, i); lost > 0 {
@@ -64,7 +65,7 @@ func (symbols *symbolTable) runsOf(o *object, index int) (runs []run, lost int) 
 	slices.SortStableFunc(variables, func(a, b *elf64.Symbol) int { return cmp.Compare(a.Value, b.Value) })
 	data, end, joined := o.bytes(s), uint64(0), false
 	for _, y := range variables {
-		if y.Type != typeData || y.Size == 0 || y.Value > s.Size || y.Size > s.Size-y.Value || !isPadding(s, data, end, y.Value) {
+		if y.Type != cubin.STT_CUDA_OBJECT || y.Size == 0 || y.Value > s.Size || y.Size > s.Size-y.Value || !isPadding(s, data, end, y.Value) {
 			return nil, 0
 		}
 		end = y.Value + y.Size
@@ -98,12 +99,12 @@ func isPadding(s *elf64.Section, data []byte, from, to uint64) bool {
 func (o *object) forgetReferred() {
 	for i := range o.file.Sections {
 		s := &o.file.Sections[i]
-		if s.Type != typeRel && s.Type != typeRela || uint64(s.Info) >= uint64(len(o.file.Sections)) {
+		if s.Type != elf64.Rel && s.Type != elf64.Rela || uint64(s.Info) >= uint64(len(o.file.Sections)) {
 			continue
 		}
-		size := relSize
-		if s.Type == typeRela {
-			size = relaSize
+		size := elf64.RelSize
+		if s.Type == elf64.Rela {
+			size = elf64.RelaSize
 		}
 		target := o.bytes(&o.file.Sections[s.Info])
 		for b := o.bytes(s); len(b) >= size; b = b[size:] {
@@ -112,7 +113,7 @@ func (o *object) forgetReferred() {
 				continue // mergeRows refuses it
 			}
 			y := &o.symbols[index]
-			if y.Type == elf64.SectionSymbol || !within(y, b, target, s.Type == typeRel) {
+			if y.Type == elf64.SectionSymbol || !within(y, b, target, s.Type == elf64.Rel) {
 				delete(o.dedupedSections, int(y.Section))
 			}
 		}
@@ -130,20 +131,20 @@ func within(y *elf64.Symbol, row, target []byte, rel bool) bool {
 		return false
 	}
 	b := target[offset:]
-	switch relocationKind(le.Uint32(row[8:])) {
-	case relocAbs32At32, relocLow32:
+	switch cubin.Relocation(le.Uint32(row[8:])) {
+	case cubin.R_CUDA_ABS32_32, cubin.R_CUDA_ABS32_LO_32:
 		return bits(b, 32, 32) <= y.Size
-	case relocHigh32:
+	case cubin.R_CUDA_ABS32_HI_32:
 		return bits(b, 32, 32) == 0
-	case relocAbs16At32:
+	case cubin.R_CUDA_ABS16_32:
 		return bits(b, 32, 16) <= y.Size
-	case relocAbs24At40:
+	case cubin.R_CUDA_ABS24_40:
 		return bits(b, 40, 24) <= y.Size
-	case relocConst21:
+	case cubin.R_CUDA_CONST_FIELD21_38:
 		return bits(b, 38, 16) <= y.Size
-	case relocConst19:
+	case cubin.R_CUDA_CONST_FIELD19_40:
 		return bits(b, 40, 14)*4 <= y.Size
-	case reloc64, relocGlobal64:
+	case cubin.R_CUDA_64, cubin.R_CUDA_G64:
 		return le.Uint64(b) <= y.Size
 	}
 	return false

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/warpld/warpld/internal/object/cubin"
+	"github.com/warpld/warpld/internal/object/elf64"
 	"github.com/warpld/warpld/internal/object/objecttest"
 )
 
@@ -15,28 +16,28 @@ func weakData(number int, rows []objecttest.Relocation, variables ...objecttest.
 	kernel := fmt.Sprintf("k%d", number)
 	symbols := []objecttest.Symbol{{Name: ".nv.global.init", Info: 3, Section: 2}}
 	for _, v := range variables {
-		v.Section, v.Other = 2, otherGlobal
+		v.Section, v.Other = 2, cubin.STO_CUDA_GLOBAL
 		symbols = append(symbols, v)
 	}
-	symbols = append(symbols, objecttest.Symbol{Name: kernel, Info: bindGlobal | 2, Other: otherKernel, Section: 1, Size: 32})
+	symbols = append(symbols, objecttest.Symbol{Name: kernel, Info: bindGlobal | 2, Other: cubin.STO_CUDA_ENTRY, Section: 1, Size: 32})
 	table, names := objecttest.Symbols(symbols...)
 	data := []byte(strings.Repeat(string(rune('a'+number)), 24))
 	return objecttest.ELF(objecttest.ELFFile{Machine: 190, ABIVersion: 8, Flags: 80<<8 | 4, Sections: []objecttest.Section{
-		{Name: ".text." + kernel, Flags: flagAlloc | flagExec, Info: uint32(len(symbols)), Data: make([]byte, 32)},
-		{Name: ".nv.global.init", Type: uint32(typeInit), Flags: flagAlloc | flagWrite, Data: data},
-		{Name: ".rela.text." + kernel, Type: uint32(typeRela), Flags: flagOwned, Info: 1, Link: 6, EntSize: relaSize, Data: objecttest.Relocations(rows...)},
-		{Name: ".note.nv.cuinfo", Type: uint32(typeNote), Flags: 0x1000000, Data: noteRecord(1000, []byte{2, 0, 80, 0, 130, 0, 0, 0})},
-		{Name: ".strtab", Type: uint32(typeStrtab), Data: names},
-		{Name: ".symtab", Type: uint32(typeSymtab), Link: 5, EntSize: symbolSize, Data: table},
+		{Name: ".text." + kernel, Flags: elf64.Alloc | elf64.Exec, Info: uint32(len(symbols)), Data: make([]byte, 32)},
+		{Name: ".nv.global.init", Type: uint32(cubin.SHT_CUDA_GLOBAL_INIT), Flags: elf64.Alloc | elf64.Write, Data: data},
+		{Name: ".rela.text." + kernel, Type: uint32(elf64.Rela), Flags: elf64.InfoLink, Info: 1, Link: 6, EntSize: elf64.RelaSize, Data: objecttest.Relocations(rows...)},
+		{Name: ".note.nv.cuinfo", Type: uint32(elf64.Note), Flags: 0x1000000, Data: noteRecord(1000, []byte{2, 0, 80, 0, 130, 0, 0, 0})},
+		{Name: ".strtab", Type: uint32(elf64.Strtab), Data: names},
+		{Name: ".symtab", Type: uint32(elf64.Symtab), Link: 5, EntSize: elf64.SymbolSize, Data: table},
 	}})
 }
 
 func TestWeakDataOnce(t *testing.T) {
 	weak := func(name string, value, size uint64) objecttest.Symbol {
-		return objecttest.Symbol{Name: name, Info: bindWeak | byte(typeData), Value: value, Size: size}
+		return objecttest.Symbol{Name: name, Info: bindWeak | byte(cubin.STT_CUDA_OBJECT), Value: value, Size: size}
 	}
 	local := func(name string, value, size uint64) objecttest.Symbol {
-		return objecttest.Symbol{Name: name, Info: byte(typeData), Value: value, Size: size}
+		return objecttest.Symbol{Name: name, Info: byte(cubin.STT_CUDA_OBJECT), Value: value, Size: size}
 	}
 	first := weakData(0, nil, weak("x", 0, 8), weak("y", 8, 16))
 	for name, test := range map[string]struct {
@@ -47,9 +48,9 @@ func TestWeakDataOnce(t *testing.T) {
 		"the first":   {weakData(1, nil, weak("x", 0, 8), local("z", 8, 16)), "bbbbbbbbbbbbbbbb"},
 		"the last":    {weakData(1, nil, local("z", 0, 8), weak("y", 8, 16)), "bbbbbbbb"},
 		"the middle":  {weakData(1, nil, local("z", 0, 4), weak("x", 4, 8), local("w", 12, 12)), "bbbbbbbbbbbbbbbb"},
-		"by name":     {weakData(1, []objecttest.Relocation{{Kind: uint32(relocLow32), Symbol: 2, Addend: 8}}, weak("x", 0, 8), local("z", 8, 16)), "bbbbbbbbbbbbbbbb"},
-		"beyond":      {weakData(1, []objecttest.Relocation{{Kind: uint32(relocLow32), Symbol: 3, Addend: 17}}, weak("x", 0, 8), local("z", 8, 16)), strings.Repeat("b", 24)},
-		"before":      {weakData(1, []objecttest.Relocation{{Kind: uint32(relocLow32), Symbol: 3, Addend: -8}}, weak("x", 0, 8), local("z", 8, 16)), strings.Repeat("b", 24)},
+		"by name":     {weakData(1, []objecttest.Relocation{{Kind: uint32(cubin.R_CUDA_ABS32_LO_32), Symbol: 2, Addend: 8}}, weak("x", 0, 8), local("z", 8, 16)), "bbbbbbbbbbbbbbbb"},
+		"beyond":      {weakData(1, []objecttest.Relocation{{Kind: uint32(cubin.R_CUDA_ABS32_LO_32), Symbol: 3, Addend: 17}}, weak("x", 0, 8), local("z", 8, 16)), strings.Repeat("b", 24)},
+		"before":      {weakData(1, []objecttest.Relocation{{Kind: uint32(cubin.R_CUDA_ABS32_LO_32), Symbol: 3, Addend: -8}}, weak("x", 0, 8), local("z", 8, 16)), strings.Repeat("b", 24)},
 		"not named":   {weakData(1, nil, weak("x", 0, 8), local("z", 8, 8)), strings.Repeat("b", 24)},
 		"overlapping": {weakData(1, nil, weak("x", 0, 8), local("z", 4, 20)), strings.Repeat("b", 24)},
 	} {
@@ -75,8 +76,8 @@ func TestWeakDataOnce(t *testing.T) {
 // TestSectionSymbolKeepsData: the rules have no relocation on the section of variables, and
 // neither has one that was cut.
 func TestSectionSymbolKeepsData(t *testing.T) {
-	x := objecttest.Symbol{Name: "x", Info: bindWeak | byte(typeData), Size: 24}
-	rows := []objecttest.Relocation{{Kind: uint32(relocLow32), Symbol: 1, Addend: 4}}
+	x := objecttest.Symbol{Name: "x", Info: bindWeak | byte(cubin.STT_CUDA_OBJECT), Size: 24}
+	rows := []objecttest.Relocation{{Kind: uint32(cubin.R_CUDA_ABS32_LO_32), Symbol: 1, Addend: 4}}
 	in := &Input{Name: "b.o", Cubin: weakData(1, rows, x)}
 	options := plain
 	options.DedupWeakData = true

@@ -1,6 +1,7 @@
 package device
 
 import (
+	"github.com/warpld/warpld/internal/object/cubin"
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
@@ -12,13 +13,13 @@ func placeSection(out *output, o *object, index int) (placement, error) {
 		return *at, nil
 	}
 	s := &o.file.Sections[index]
-	if s.Type == typeReserved {
+	if s.Type == cubin.SHT_CUDA_RESERVED_SHARED {
 		var err error
 		*at, err = out.sections.placeReserved(o, s)
 		return *at, err
 	}
 	owner := noSection
-	if s.Flags&flagOwned != 0 {
+	if s.Flags&elf64.InfoLink != 0 {
 		text := o.sectionOf[s.Info]
 		switch {
 		case o.discardedSections[s.Info] && out.rules.keepsDiscarded(s):
@@ -38,8 +39,8 @@ func placeSection(out *output, o *object, index int) (placement, error) {
 		return *at, unsupported(o.name, "the section '%s', which is something else in another input", s.Name)
 	}
 	//rule: A kernel's shared memory is aligned as its variables are.
-	//sassNamemutatesassName: sassNametruesassName
-	if s.Type != typeShared || owner == noSection || out.rules.options.Relocatable { // a kernel's is aligned as its variables are
+	//mutate: true
+	if s.Type != cubin.SHT_CUDA_SHARED || owner == noSection || out.rules.options.Relocatable { // a kernel's is aligned as its variables are
 		into.align = max(into.align, s.Align)
 	}
 	if runs, ok := o.dedupedSections[index]; ok {
@@ -48,20 +49,20 @@ func placeSection(out *output, o *object, index int) (placement, error) {
 		return *at, nil
 	}
 	//rule: Sections of inputs follow each other, aligned.
-	//sassNamemutatesassName: sassNamealignUpsassName(sassNameintosassName.sassNamesizesassName, sassNamessassName.sassNameAlignsassName) -> sassNameintosassName.sassNamesizesassName
+	//mutate: alignUp(into.size, s.Align) -> into.size
 	*at = placement{section: id, offset: alignUp(into.size, s.Align), done: true}
 	into.size = at.offset + s.Size
 	if into.size > maxSize {
 		return *at, unsupported(o.name, "the section '%s' of %d bytes", s.Name, into.size)
 	}
 	offset, place := at.offset, true
-	if s.Type == typeConstant0+3 {
+	if s.Type == cubin.SHT_CUDA_CONSTANT_B0+3 {
 		offset, place = placeConstants(out.rules, out.banks, out.filter, s, o.bytes(s), at.offset)
 	}
 	if data := o.bytes(s); len(data) > 0 && place {
 		into.pieces = append(into.pieces, piece{offset, data})
 	}
-	if s.Flags&flagOwned != 0 && o.discardedSections[s.Info] {
+	if s.Flags&elf64.InfoLink != 0 && o.discardedSections[s.Info] {
 		into.discardedAt = append(into.discardedAt, at.offset)
 	}
 	placeMercury(o, index, into)
@@ -73,21 +74,21 @@ func placeSection(out *output, o *object, index int) (placement, error) {
 func mergeSections(out *output, o *object) error {
 	for i := range o.file.Sections {
 		s := &o.file.Sections[i]
-		if s.Flags&flagMercury != 0 || s.Type == typeConstant0 && out.rules.mercury {
+		if s.Flags&cubin.SHF_MERCURY != 0 || s.Type == cubin.SHT_CUDA_CONSTANT_B0 && out.rules.mercury {
 			continue
 		}
 		switch s.Type {
-		case typeNull, typeSymtab, typeStrtab, typeNote, typeInfo, typeCallGraph, typePrototype, typeRel, typeRela:
+		case elf64.Null, elf64.Symtab, elf64.Strtab, elf64.Note, cubin.SHT_CUDA_INFO, cubin.SHT_CUDA_CALLGRAPH, cubin.SHT_CUDA_PROTOTYPE, elf64.Rel, elf64.Rela:
 			continue
-		case typeCompat:
+		case cubin.SHT_CUDA_COMPAT_INFO:
 			if err := mergeCompat(out.rules, out.sections, out.attributes, o, s); err != nil {
 				return err
 			}
 			continue
 		}
 		//rule: Variables without a value that all lost have no place.
-		//sassNamemutatesassName: sassNamefalsesassName sassNamessassName.sassNameTypesassName == sassNametypeGlobalsassName
-		if o.discardedSections[i] || s.Type == typeGlobal {
+		//mutate: false s.Type == cubin.SHT_CUDA_GLOBAL
+		if o.discardedSections[i] || s.Type == cubin.SHT_CUDA_GLOBAL {
 			continue // variables without a value come with the first that wins
 		}
 		if isText(s) && !o.sectionOf[i].done {
@@ -106,7 +107,7 @@ func mergeLateBanks(rules *ruleSet, mercury *mercuryTable, o *object) error {
 		return nil
 	}
 	for i := range o.file.Sections {
-		if s := &o.file.Sections[i]; s.Type == typeConstant0 {
+		if s := &o.file.Sections[i]; s.Type == cubin.SHT_CUDA_CONSTANT_B0 {
 			if err := mercury.mergeLateBank(o, s); err != nil {
 				return err
 			}
@@ -120,7 +121,7 @@ func mergeLateBanks(rules *ruleSet, mercury *mercuryTable, o *object) error {
 func mergeInfoSections(symbols *symbolTable, sections *sectionTable, o *object) error {
 	for i := range o.file.Sections {
 		s := &o.file.Sections[i]
-		if s.Type != typeInfo || s.Flags&flagOwned == 0 || o.discardedSections[s.Info] {
+		if s.Type != cubin.SHT_CUDA_INFO || s.Flags&elf64.InfoLink == 0 || o.discardedSections[s.Info] {
 			continue
 		}
 		text := o.sectionOf[s.Info]
@@ -137,7 +138,7 @@ func mergeInfoSections(symbols *symbolTable, sections *sectionTable, o *object) 
 }
 
 func infoSection(symbols *symbolTable, sections *sectionTable, name string, text sectionID) sectionID {
-	id := sections.findOrNew(section{name: name, kind: typeInfo, flags: flagOwned, align: 4, owner: text}, false)
+	id := sections.findOrNew(section{name: name, kind: cubin.SHT_CUDA_INFO, flags: elf64.InfoLink, align: 4, owner: text}, false)
 	f := symbols.list[sections.list[text].function].function
 	if f.info == noSection {
 		f.info = id
@@ -147,8 +148,8 @@ func infoSection(symbols *symbolTable, sections *sectionTable, name string, text
 
 // newGeneratedSections adds the sections that the linker fills itself.
 func (sections *sectionTable) newGeneratedSections() {
-	sections.callGraph = sections.newSection(section{name: ".nv.callgraph", kind: typeCallGraph, align: 4, entry: 8, owner: noSection}, true)
-	sections.prototypes = sections.newSection(section{name: ".nv.prototype", kind: typePrototype, align: 4, entry: 8, owner: noSection}, true)
+	sections.callGraph = sections.newSection(section{name: ".nv.callgraph", kind: cubin.SHT_CUDA_CALLGRAPH, align: 4, entry: 8, owner: noSection}, true)
+	sections.prototypes = sections.newSection(section{name: ".nv.prototype", kind: cubin.SHT_CUDA_PROTOTYPE, align: 4, entry: 8, owner: noSection}, true)
 }
 
 // relAction says how the driver treats relocations; it is the same in all
@@ -159,7 +160,7 @@ func newRelAction(rules *ruleSet, sections *sectionTable) {
 	if rules.mercury {
 		return
 	}
-	id := sections.newSection(section{name: ".nv.rel.action", kind: typeRelAction, align: 8, entry: 8, owner: noSection}, true)
+	id := sections.newSection(section{name: ".nv.rel.action", kind: cubin.SHT_CUDA_RELOCINFO, align: 8, entry: 8, owner: noSection}, true)
 	//rule: Every program says how the driver treats relocations.
 	sections.list[id].setData(relAction)
 }
@@ -174,39 +175,39 @@ func classOf(s *section) int {
 	switch {
 	case isDebug(s.name):
 		//rule: Debug information comes first.
-		//sassNamemutatesassName: sassName0sassName -> sassName14sassName
+		//mutate: 0 -> 14
 		return 0
-	case s.kind == typeNote:
+	case s.kind == elf64.Note:
 		return 1
-	case s.kind == typeInfo && s.owner == noSection:
+	case s.kind == cubin.SHT_CUDA_INFO && s.owner == noSection:
 		return 2
-	case s.kind == typeCompat:
+	case s.kind == cubin.SHT_CUDA_COMPAT_INFO:
 		return 3
-	case s.kind == typeInfo:
+	case s.kind == cubin.SHT_CUDA_INFO:
 		//rule: Attributes of functions come before the call graph.
-		//sassNamemutatesassName: sassName4sassName -> sassName6sassName
+		//mutate: 4 -> 6
 		return 4
-	case s.kind == typeCallGraph:
+	case s.kind == cubin.SHT_CUDA_CALLGRAPH:
 		return 5
-	case s.kind == typePrototype:
+	case s.kind == cubin.SHT_CUDA_PROTOTYPE:
 		return 6
-	case s.kind == typeRelAction:
+	case s.kind == cubin.SHT_CUDA_RELOCINFO:
 		return 7
-	case s.kind == typeRel || s.kind == typeRela:
+	case s.kind == elf64.Rel || s.kind == elf64.Rela:
 		//rule: Relocations come before constants.
-		//sassNamemutatesassName: sassName8sassName -> sassName10sassName
+		//mutate: 8 -> 10
 		return 8
 	case s.late:
 		return 13
-	case isConstant(s.kind):
+	case cubin.IsConstantBank(s.kind):
 		//rule: Constants come before code.
-		//sassNamemutatesassName: sassName9sassName -> sassName11sassName
+		//mutate: 9 -> 11
 		return 9
-	case s.flags&flagExec != 0:
+	case s.flags&elf64.Exec != 0:
 		return 10
-	case s.kind == typeInit:
+	case s.kind == cubin.SHT_CUDA_GLOBAL_INIT:
 		//rule: Variables with values come after code.
-		//sassNamemutatesassName: sassName11sassName -> sassName9sassName
+		//mutate: 11 -> 9
 		return 11
 	}
 	return 12 // without bytes
@@ -220,12 +221,12 @@ func (rules *ruleSet) fileType(t elf64.SectionType) elf64.SectionType {
 		return t
 	case occupiesOnly(t):
 		//rule: Sections without bytes are of one type in executables.
-		//sassNamemutatesassName: sassNametypeNoBitssassName -> sassNametsassName
-		return typeNoBits
-	case t == typeInit || isConstant(t):
+		//mutate: elf64.NoBits -> t
+		return elf64.NoBits
+	case t == cubin.SHT_CUDA_GLOBAL_INIT || cubin.IsConstantBank(t):
 		//rule: Kinds of sections of variables are not in executables.
-		//sassNamemutatesassName: sassNametypeProgBitssassName -> sassNametsassName
-		return typeProgBits
+		//mutate: elf64.ProgBits -> t
+		return elf64.ProgBits
 	}
 	return t
 }

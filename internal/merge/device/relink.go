@@ -3,6 +3,8 @@ package device
 import (
 	"bytes"
 	"cmp"
+	"github.com/warpld/warpld/internal/object/cubin"
+	"github.com/warpld/warpld/internal/object/elf64"
 	"slices"
 )
 
@@ -19,7 +21,7 @@ func finishRelocatable(out *output) error {
 		s := &out.sections.list[i]
 		//rule: With -r rows keep their order.
 		slices.Reverse(s.attributes.rows) // the file reverses them again
-		if s.kind == typeShared && s.size == 0 {
+		if s.kind == cubin.SHT_CUDA_SHARED && s.size == 0 {
 			s.dropped = true
 			out.symbols.list[s.symbol].dead = true
 		}
@@ -49,7 +51,7 @@ func finishRelocatable(out *output) error {
 func keepRelocations(symbols *symbolTable, sections *sectionTable) error {
 	for i := range sections.list {
 		id := sectionID(i)
-		if kind := sections.list[id].kind; kind != typeRel && kind != typeRela {
+		if kind := sections.list[id].kind; kind != elf64.Rel && kind != elf64.Rela {
 			continue
 		}
 		rows, owner := sections.list[id].relocations, sections.list[id].owner
@@ -59,9 +61,9 @@ func keepRelocations(symbols *symbolTable, sections *sectionTable) error {
 			debug := isDebug(target.name)
 			switch {
 			case y.hidden || !debug && r.base != 0:
-				return unsupported("", "the relocation %d in '%s' on '%s' with -r", r.kind, target.name, y.name)
+				return unsupported("", "the relocation %d in '%s' on '%s' with -r", uint32(r.kind), target.name, y.name)
 			//rule: With -r relocations of debug information on functions that lost go.
-			//sassNamemutatesassName: sassNamefalsesassName
+			//mutate: false
 			case debug && r.discarded && target.name != ".debug_info":
 			case r.rel && r.base != 0:
 				sections.addAddend(owner, r)
@@ -85,21 +87,21 @@ func (sections *sectionTable) setRelocations(id sectionID, rows []relocation) {
 func (sections *sectionTable) addAddend(target sectionID, r relocation) {
 	field := sections.list[target].wordAt(r.offset, r.kind)
 	//rule: With -r references between debug sections keep their base.
-	//sassNamemutatesassName: sassNamersassName.sassNamebasesassName+sassNamefieldsassName -> sassNamefieldsassName
+	//mutate: r.base+field -> field
 	r.addend, r.base, r.rel = int64(r.base+field), 0, false
-	id := sections.findOrNew(section{name: ".rela" + sections.list[target].name, kind: typeRela, flags: flagOwned, align: 8, entry: relaSize, owner: target}, false)
+	id := sections.findOrNew(section{name: ".rela" + sections.list[target].name, kind: elf64.Rela, flags: elf64.InfoLink, align: 8, entry: elf64.RelaSize, owner: target}, false)
 	sections.setRelocations(id, append(sections.list[id].relocations, r))
 }
 
 // wordAt reads the field of a relocation in data. mergeRows has checked that it
 // is there, in one of the pieces.
-func (s *section) wordAt(offset uint64, kind relocationKind) uint64 {
+func (s *section) wordAt(offset uint64, kind cubin.Relocation) uint64 {
 	at, found := slices.BinarySearchFunc(s.pieces, offset, func(p piece, offset uint64) int { return cmp.Compare(p.offset, offset) })
 	if !found {
 		at--
 	}
 	b := s.pieces[at].data[offset-s.pieces[at].offset:]
-	if kind == reloc32 {
+	if kind == cubin.R_CUDA_32 {
 		return uint64(le.Uint32(b))
 	}
 	return le.Uint64(b)

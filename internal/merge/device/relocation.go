@@ -4,37 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/warpld/warpld/internal/object/cubin"
 	"github.com/warpld/warpld/internal/object/elf64"
-)
-
-// A relocationKind is R_CUDA_*. The names say the width and the first bit of
-// the field in an instruction of 128 bits.
-type relocationKind uint32
-
-const (
-	reloc32        relocationKind = 1
-	reloc64        relocationKind = 2
-	relocGlobal64  relocationKind = 4
-	relocDesc64    relocationKind = 35 // of a function's descriptor
-	relocAbs32At32 relocationKind = 55
-	relocLow32     relocationKind = 56
-	relocHigh32    relocationKind = 57
-	relocCall47    relocationKind = 58
-	relocAbs16At32 relocationKind = 59
-	relocDescLow   relocationKind = 62
-	relocDescHigh  relocationKind = 63
-	relocConst19   relocationKind = 64 // in words, with the bank
-	relocConst21   relocationKind = 66 // in bytes, with the bank
-	relocYieldCode relocationKind = 68 // would make a YIELD a NOP; about no symbol
-	relocYieldPred relocationKind = 69
-	relocClear     relocationKind = 73 // clears the size of a removed function in .debug_frame
-	relocAbs24At40 relocationKind = 74
-	relocCall55    relocationKind = 75
-	relocUnified   relocationKind = 102 // those of unified tables are plain ones if there are none
-	relocUniLow    relocationKind = 112
-	relocUniHigh   relocationKind = 113
-	relocUniOffset relocationKind = 114 // the code is right without a table
-	relocConst16   relocationKind = 115 // in bytes; the bank is there
 )
 
 // instruction is how many bytes a relocation in code may change.
@@ -43,7 +14,7 @@ const instruction = 16
 // A relocation is a row of an input, about symbols of the output.
 type relocation struct {
 	offset    uint64 // in the output section
-	kind      relocationKind
+	kind      cubin.Relocation
 	symbol    symbolID
 	addend    int64
 	rel       bool   // no addend: it is in the field
@@ -56,10 +27,10 @@ func mergeRelocations(out *output, o *object) error {
 	for i := range o.file.Sections {
 		s := &o.file.Sections[i]
 		//rule: Relocations are named by their own input's sections only if they have rows.
-		//sassNamemutatesassName: sassNamefalsesassName sassNamenoRowssassName(sassNameosassName, sassNamessassName)
+		//mutate: false noRows(o, s)
 		//rule: Relocations of functions that lost go.
-		//sassNamemutatesassName: sassNamefalsesassName sassNameosassName.sassNamelostsassName[sassNamessassName.sassNameInfosassName]
-		if s.Type != typeRel && s.Type != typeRela || noRows(o, s) || o.discardedSections[s.Info] {
+		//mutate: false o.discardedSections[s.Info]
+		if s.Type != elf64.Rel && s.Type != elf64.Rela || noRows(o, s) || o.discardedSections[s.Info] {
 			continue
 		}
 		at := o.sectionOf[s.Info]
@@ -86,15 +57,15 @@ func noRows(o *object, s *elf64.Section) bool {
 // mergeRows brings in the rows of one section: offset u64, kind u32, symbol
 // u32 and, in RELA, an addend i64.
 func mergeRows(out *output, o *object, s *elf64.Section, at placement) error {
-	size := uint64(relSize)
-	if s.Type == typeRela {
-		size = relaSize
+	size := uint64(elf64.RelSize)
+	if s.Type == elf64.Rela {
+		size = elf64.RelaSize
 	}
 	b := o.bytes(s)
 	if s.EntSize != size || uint64(len(b))%size != 0 {
 		return damage(o.name, "section %s of %d bytes in rows of %d", s.Name, len(b), s.EntSize)
 	}
-	id := out.sections.findOrNew(section{name: s.Name, kind: s.Type, flags: flagOwned, align: 8, entry: size, owner: at.section}, false)
+	id := out.sections.findOrNew(section{name: s.Name, kind: s.Type, flags: elf64.InfoLink, align: 8, entry: size, owner: at.section}, false)
 	if out.sections.list[id].kind != s.Type {
 		return unsupported(o.name, "the section '%s', which is something else in another input", s.Name)
 	}
@@ -103,12 +74,12 @@ func mergeRows(out *output, o *object, s *elf64.Section, at placement) error {
 	}
 	hasMercury := o.mercuryOf(s.Name) != nil // then its rows decide about names
 	for first := true; len(b) > 0; b = b[size:] {
-		r := relocation{offset: le.Uint64(b), kind: relocationKind(le.Uint32(b[8:])), rel: s.Type == typeRel}
+		r := relocation{offset: le.Uint64(b), kind: cubin.Relocation(le.Uint32(b[8:])), rel: s.Type == elf64.Rel}
 		if !r.rel {
 			r.addend = int64(le.Uint64(b[16:]))
 		}
 		index := le.Uint32(b[12:])
-		if index == 0 && (r.kind == relocYieldCode || r.kind == relocYieldPred) {
+		if index == 0 && (r.kind == cubin.R_CUDA_YIELD_OPCODE9_0 || r.kind == cubin.R_CUDA_YIELD_CLEAR_PRED4_87) {
 			first = false
 			//rule: Relocations that would make a YIELD a NOP go.
 			continue // the instruction stays as it is
@@ -120,7 +91,7 @@ func mergeRows(out *output, o *object, s *elf64.Section, at placement) error {
 			continue
 		}
 		//rule: A row without an addend after the first one names the other kind of section.
-		//sassNamemutatesassName: sassNamefalsesassName
+		//mutate: false
 		if !r.rel && r.addend == 0 && !first && !hasMercury {
 			reserveRelName(out.rules, out.sections, out.names, id)
 		}
@@ -129,7 +100,7 @@ func mergeRows(out *output, o *object, s *elf64.Section, at placement) error {
 		if r.offset = at.place(r.offset); r.offset == nowhere {
 			return unsupported(o.name, "a relocation in '%s' between variables", s.Name)
 		}
-		if out.sections.list[at.section].flags&flagExec != 0 {
+		if out.sections.list[at.section].flags&elf64.Exec != 0 {
 			out.symbols.list[r.symbol].referred = true
 		}
 		rows := &out.sections.list[id]
@@ -144,14 +115,14 @@ func mergeRows(out *output, o *object, s *elf64.Section, at placement) error {
 // won: the address is null then.
 func leftOut(rules *ruleSet, report *linkReport, o *object, s *elf64.Section, r *relocation, symbol uint32) bool {
 	inLoser := o.inDiscarded(s.Info, r.offset)
-	if !isConstant(o.file.Sections[s.Info].Type) || rules.options.FixNvlinkBugs {
+	if !cubin.IsConstantBank(o.file.Sections[s.Info].Type) || rules.options.FixNvlinkBugs {
 		return inLoser
 	}
 	y := &o.symbols[symbol]
 	//rule: Addresses in constants of what lost are dropped.
-	//sassNamemutatesassName: sassNamefalsesassName
+	//mutate: false
 	leftOut := r.discarded || slices.Contains(o.discardedVariables[y.Section], y)
-	if leftOut && !inLoser && r.kind < mercuryKindBase { // it is said once
+	if leftOut && !inLoser && r.kind < cubin.MercuryRelocation { // it is said once
 		report.warnOfNvlink("null-constant", fmt.Sprintf("nvlink leaves an address in the constants of '%s' null, because another input defines '%s' too", o.name, y.Name))
 	}
 	return leftOut
@@ -179,7 +150,7 @@ func (sections *sectionTable) resolveRow(o *object, s *elf64.Section, r *relocat
 	width := uint64(8)
 	if isText(target) {
 		width = instruction
-	} else if r.kind == reloc32 {
+	} else if r.kind == cubin.R_CUDA_32 {
 		width = 4
 	}
 	if occupiesOnly(target.Type) || r.offset > target.Size || target.Size-r.offset < width {
@@ -200,17 +171,17 @@ func (sections *sectionTable) resolveSymbol(o *object, s *elf64.Section, r *relo
 	if y.Type == elf64.SectionSymbol {
 		at := o.sectionOf[y.Section]
 		if !at.done || at.section == noSection {
-			return unsupported(o.name, "the relocation %d in '%s' on the section '%s'", r.kind, s.Name, y.Name)
+			return unsupported(o.name, "the relocation %d in '%s' on the section '%s'", uint32(r.kind), s.Name, y.Name)
 		}
 		r.symbol, r.base = sections.list[at.section].symbol, at.offset
 		if r.symbol == noSymbol {
-			return unsupported(o.name, "the relocation %d in '%s' on the section '%s'", r.kind, s.Name, y.Name)
+			return unsupported(o.name, "the relocation %d in '%s' on the section '%s'", uint32(r.kind), s.Name, y.Name)
 		}
 		return nil
 	}
 	r.symbol = o.symbolOf[index]
 	if r.symbol == noSymbol {
-		return unsupported(o.name, "the relocation %d in '%s' on the symbol '%s'", r.kind, s.Name, y.Name)
+		return unsupported(o.name, "the relocation %d in '%s' on the symbol '%s'", uint32(r.kind), s.Name, y.Name)
 	}
 	r.discarded = o.isDiscarded(index)
 	return nil
@@ -219,7 +190,7 @@ func (sections *sectionTable) resolveSymbol(o *object, s *elf64.Section, r *relo
 // A patch is a change of the bytes of a section that a relocation asks for.
 type patch struct {
 	offset uint64
-	kind   relocationKind
+	kind   cubin.Relocation
 	value  uint64
 	addend int64
 	rel    bool
@@ -231,7 +202,7 @@ type patch struct {
 func decideRelocations(rules *ruleSet, symbols *symbolTable, sections *sectionTable, calls *callGraph) error {
 	for i := range sections.list {
 		s := &sections.list[i]
-		if s.kind != typeRel && s.kind != typeRela || !s.live() {
+		if s.kind != elf64.Rel && s.kind != elf64.Rela || !s.live() {
 			continue
 		}
 		target := &sections.list[s.owner]
@@ -243,7 +214,7 @@ func decideRelocations(rules *ruleSet, symbols *symbolTable, sections *sectionTa
 		}
 		kept := make([]relocation, 0, len(s.relocations))
 		//rule: Rows of relocations come in the reverse order.
-		//sassNamemutatesassName: sassNameforwardsassName
+		//mutate: forward
 		for _, r := range slices.Backward(s.relocations) {
 			keep, err := decide(&r)
 			if err != nil {
@@ -273,30 +244,30 @@ func decideRelocations(rules *ruleSet, symbols *symbolTable, sections *sectionTa
 func decideInCode(rules *ruleSet, symbols *symbolTable, sections *sectionTable, calls *callGraph, target *section, r *relocation) (keep bool, err error) {
 	y := &symbols.list[r.symbol]
 	switch r.kind {
-	case relocUniOffset:
+	case cubin.R_CUDA_ABS56_16_34:
 		//rule: Offsets in unified tables are dropped.
-		//sassNamemutatesassName: sassNametruesassName
+		//mutate: true
 		return false, nil
-	case relocUniLow:
+	case cubin.R_CUDA_UNIFIED32_LO_32:
 		//rule: Relocations of unified tables become plain ones.
-		r.kind = relocLow32
-	case relocUniHigh:
-		r.kind = relocHigh32
-	case relocUnified:
-		r.kind = reloc64
-	case relocAbs32At32, relocAbs16At32, relocConst19, relocConst21, relocConst16, relocAbs24At40:
+		r.kind = cubin.R_CUDA_ABS32_LO_32
+	case cubin.R_CUDA_UNIFIED32_HI_32:
+		r.kind = cubin.R_CUDA_ABS32_HI_32
+	case cubin.R_CUDA_UNIFIED:
+		r.kind = cubin.R_CUDA_64
+	case cubin.R_CUDA_ABS32_32, cubin.R_CUDA_ABS16_32, cubin.R_CUDA_CONST_FIELD19_40, cubin.R_CUDA_CONST_FIELD21_38, cubin.R_CUDA_CONST_FIELD22_37, cubin.R_CUDA_ABS24_40:
 		return false, patchCode(rules, symbols, sections, calls, target, r, y)
-	case reloc64, relocGlobal64, relocLow32, relocHigh32, relocCall47, relocCall55, relocDesc64, relocDescLow, relocDescHigh:
+	case cubin.R_CUDA_64, cubin.R_CUDA_G64, cubin.R_CUDA_ABS32_LO_32, cubin.R_CUDA_ABS32_HI_32, cubin.R_CUDA_ABS47_34, cubin.R_CUDA_ABS55_16_34, cubin.R_CUDA_FUNC_DESC_64, cubin.R_CUDA_FUNC_DESC32_LO_32, cubin.R_CUDA_FUNC_DESC32_HI_32:
 	default:
-		return false, unsupported("", "the relocation %d in '%s' on '%s'", r.kind, target.name, y.name)
+		return false, unsupported("", "the relocation %d in '%s' on '%s'", uint32(r.kind), target.name, y.name)
 	}
 	if y.dead && y.function != nil {
 		//rule: A call that is never made has no relocation.
-		//sassNamemutatesassName: sassNametruesassName
+		//mutate: true
 		return false, nil // a call that is never made, see markLive
 	}
 	if r.base != 0 || y.dead || y.hidden {
-		return false, unsupported("", "the relocation %d in '%s' on '%s', which is not in the output", r.kind, target.name, y.name)
+		return false, unsupported("", "the relocation %d in '%s' on '%s', which is not in the output", uint32(r.kind), target.name, y.name)
 	}
 	return true, nil
 }
@@ -308,11 +279,11 @@ func patchCode(rules *ruleSet, symbols *symbolTable, sections *sectionTable, cal
 	switch {
 	case y.name == bankSize && rules.options.Debug:
 		return unsupported("", "which size of parameters the code in '%s' gets with -g", target.name)
-	case y.name == bankSize && target.flags&flagExec != 0 && !rules.mercury:
+	case y.name == bankSize && target.flags&elf64.Exec != 0 && !rules.mercury:
 		//rule: The size of bank 0 is -1.
 		p.value = ^uint64(0)
-	case y.kind != typeData || target.flags&flagExec == 0:
-		return unsupported("", "the relocation %d in '%s' on '%s'", r.kind, target.name, y.name)
+	case y.kind != cubin.STT_CUDA_OBJECT || target.flags&elf64.Exec == 0:
+		return unsupported("", "the relocation %d in '%s' on '%s'", uint32(r.kind), target.name, y.name)
 	case y.isShared() && y.placed:
 		p.value = y.address
 	case y.isShared() && !y.defined() && len(calls.reached.by[target.function]) == 0:
@@ -321,16 +292,16 @@ func patchCode(rules *ruleSet, symbols *symbolTable, sections *sectionTable, cal
 	case y.isShared() && !y.defined():
 		for _, k := range calls.reached.by[target.function] {
 			//rule: Dynamic memory starts where the kernels that reach the code agree.
-			//sassNamemutatesassName: sassNamesectionssassName.sassNamelistsassName[sassNamesymbolssassName.sassNamelistsassName[sassNameksassName].sassNamefunctionsassName.sassNamesharedsassName].sassNamedynamicsassName -> sassNamesectionssassName.sassNamelistsassName[sassNamesymbolssassName.sassNamelistsassName[sassNameksassName].sassNamefunctionsassName.sassNamesharedsassName].sassNamesizesassName
+			//mutate: sections.list[symbols.list[k].function.shared].dynamic -> sections.list[symbols.list[k].function.shared].size
 			p.value = max(p.value, sections.list[symbols.list[k].function.shared].dynamic)
 		}
-	case isConstant(sections.list[y.section].kind):
+	case cubin.IsConstantBank(sections.list[y.section].kind):
 		s := &sections.list[y.section]
 		//rule: Constants of functions count from where they moved.
-		//sassNamemutatesassName: sassNameysassName.sassNamevaluesassName+sassNamessassName.sassNamemovedsassName -> sassNameysassName.sassNamevaluesassName
-		p.value, p.bank = y.value+s.moved, uint8(s.kind-typeConstant0)
+		//mutate: y.value+s.moved -> y.value
+		p.value, p.bank = y.value+s.moved, uint8(s.kind-cubin.SHT_CUDA_CONSTANT_B0)
 	default:
-		return unsupported("", "the relocation %d in '%s' on '%s'", r.kind, target.name, y.name)
+		return unsupported("", "the relocation %d in '%s' on '%s'", uint32(r.kind), target.name, y.name)
 	}
 	target.patches = append(target.patches, p)
 	return nil
@@ -340,44 +311,44 @@ func patchCode(rules *ruleSet, symbols *symbolTable, sections *sectionTable, cal
 // into other debug information, or at shared memory, is known now.
 func decideInDebug(symbols *symbolTable, sections *sectionTable, target *section, r *relocation) (keep bool, err error) {
 	y := &symbols.list[r.symbol]
-	if r.kind == relocClear {
+	if r.kind == cubin.R_CUDA_UNUSED_CLEAR64 {
 		//rule: The size of a removed function in .debug_frame is cleared.
-		//sassNamemutatesassName: sassNamefalsesassName
+		//mutate: false
 		if !r.discarded && y.dead {
-			target.patches = append(target.patches, patch{offset: r.offset, kind: relocClear})
+			target.patches = append(target.patches, patch{offset: r.offset, kind: cubin.R_CUDA_UNUSED_CLEAR64})
 		}
 		return false, nil
 	}
-	if r.kind == relocGlobal64 && y.kind == typeData && !y.isShared() && !y.hidden {
+	if r.kind == cubin.R_CUDA_G64 && y.kind == cubin.STT_CUDA_OBJECT && !y.isShared() && !y.hidden {
 		//rule: Addresses of global variables in debug information stay relocations.
-		//sassNamemutatesassName: sassNamefalsesassName
+		//mutate: false
 		return true, nil
 	}
-	if r.kind != reloc32 && r.kind != reloc64 {
-		return false, unsupported("", "the relocation %d in '%s' on '%s'", r.kind, target.name, y.name)
+	if r.kind != cubin.R_CUDA_32 && r.kind != cubin.R_CUDA_64 {
+		return false, unsupported("", "the relocation %d in '%s' on '%s'", uint32(r.kind), target.name, y.name)
 	}
 	p := patch{offset: r.offset, kind: r.kind, addend: r.addend, rel: r.rel}
 	switch {
 	//rule: Debug information has -1 for the shared variables of removed kernels.
-	//sassNamemutatesassName: !sassNameysassName.sassNameplacedsassName -> !sassNameysassName.sassNameplacedsassName && !sassNameysassName.sassNamedefinedsassName()
+	//mutate: !y.placed -> !y.placed && !y.defined()
 	case y.isShared() && !y.placed: // dynamic, or of a removed kernel
 		p.value = ^uint64(0)
 	case y.isShared():
 		//rule: Debug information has the addresses of shared variables.
 		p.value = y.address
 	//rule: Debug information of a function that lost stays in .debug_info and .debug_loc only.
-	//sassNamemutatesassName: sassNamefalsesassName sassNamersassName.sassNamediscardedAtsassName
+	//mutate: false r.discarded
 	//rule: Debug information of removed functions has no relocations.
-	//sassNamemutatesassName: sassNamefalsesassName sassNameysassName.sassNamedeadsassName
+	//mutate: false y.dead
 	//rule: .debug_loc keeps what is about functions that lost.
-	//sassNamemutatesassName: sassNametruesassName sassNametargetsassName.sassNamenamesassName != ".sassNamedebug_locsassName"
+	//mutate: true target.name != ".debug_loc"
 	case y.dead || r.discarded && target.name != ".debug_info" && target.name != ".debug_loc":
 		return false, nil
-	case y.kind == elf64.SectionSymbol && sections.list[y.section].flags&flagExec == 0:
+	case y.kind == elf64.SectionSymbol && sections.list[y.section].flags&elf64.Exec == 0:
 		//rule: References between debug sections count from the input's part.
 		p.value = r.base
 	case y.hidden || r.base != 0:
-		return false, unsupported("", "the relocation %d in '%s' on '%s', which is not in the output", r.kind, target.name, y.name)
+		return false, unsupported("", "the relocation %d in '%s' on '%s', which is not in the output", uint32(r.kind), target.name, y.name)
 	default:
 		return true, nil
 	}
@@ -390,33 +361,33 @@ func decideInDebug(symbols *symbolTable, sections *sectionTable, target *section
 func (p *patch) apply(data []byte) {
 	b := data[p.offset:]
 	switch p.kind {
-	case relocClear:
+	case cubin.R_CUDA_UNUSED_CLEAR64:
 		clear(b[:8])
-	case reloc64:
+	case cubin.R_CUDA_64:
 		p.setWord(b[:8])
-	case reloc32:
+	case cubin.R_CUDA_32:
 		p.setWord(b[:4])
 	case capsuleField:
 		le.PutUint16(b, uint16(p.value+uint64(p.addend)))
-	case relocAbs32At32:
+	case cubin.R_CUDA_ABS32_32:
 		p.setField(b, 32, 32)
-	case relocAbs16At32:
+	case cubin.R_CUDA_ABS16_32:
 		p.setField(b, 32, 16)
-	case relocAbs24At40:
+	case cubin.R_CUDA_ABS24_40:
 		p.setField(b, 40, 24)
-	case relocConst16:
+	case cubin.R_CUDA_CONST_FIELD22_37:
 		p.setField(b, 37, 16)
-	case relocConst21:
+	case cubin.R_CUDA_CONST_FIELD21_38:
 		p.setField(b, 38, 16)
 		//rule: Instructions name the bank.
 		setBits(b, 54, 5, uint64(p.bank))
-	case relocConst19:
+	case cubin.R_CUDA_CONST_FIELD19_40:
 		value := uint64(p.addend)
 		if p.rel {
 			value = bits(b, 40, 14) * 4
 		}
 		//rule: Offsets of constants in words are words.
-		//sassNamemutatesassName: (sassNamepsassName.sassNamevaluesassName+sassNamevaluesassName)/sassName4sassName -> sassNamepsassName.sassNamevaluesassName+sassNamevaluesassName
+		//mutate: (p.value+value)/4 -> p.value+value
 		setBits(b, 40, 14, (p.value+value)/4)
 		setBits(b, 54, 5, uint64(p.bank))
 	}

@@ -3,6 +3,7 @@ package device
 import (
 	"fmt"
 
+	"github.com/warpld/warpld/internal/object/cubin"
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
@@ -43,7 +44,7 @@ func mergeFunctions(out *output, o *object) error {
 				}
 			}
 		//rule: The first weak function stays; later ones are dropped.
-		//sassNamemutatesassName: sassNamefalsesassName
+		//mutate: false
 		case y.Binding == elf64.Weak:
 			o.symbolOf[i] = old
 			o.discardedSections[y.Section] = true
@@ -77,8 +78,8 @@ func checkKind(symbols *symbolTable, report *linkReport, o *object, y *elf64.Sym
 	}
 	was := &symbols.list[old]
 	switch {
-	case was.kind == y.Type && (y.Type != typeData || was.other == y.Other):
-	case was.kind != y.Type || was.other == otherShared || y.Other == otherShared:
+	case was.kind == y.Type && (y.Type != cubin.STT_CUDA_OBJECT || was.other == y.Other):
+	case was.kind != y.Type || was.other == cubin.STO_CUDA_SHARED || y.Other == cubin.STO_CUDA_SHARED:
 		return unsupported(o.name, "the symbol '%s', which is something else in '%s'", y.Name, was.from)
 	//rule: A variable is in one kind of memory.
 	default:
@@ -95,9 +96,9 @@ func checkSize(symbols *symbolTable, sections *sectionTable, report *linkReport,
 	}
 	was := &symbols.list[old]
 	//rule: A variable has one size in all inputs.
-	//sassNamemutatesassName: sassNametruesassName sassNamewassassName.sassNamesizesassName == sassNameysassName.sassNameSizesassName
+	//mutate: true was.size == y.Size
 	//rule: An array of unknown size fits any size.
-	//sassNamemutatesassName: sassNamefalsesassName sassNamewassassName.sassNamesizesassName == sassName0sassName || sassNameysassName.sassNameSizesassName == sassName0sassName
+	//mutate: false was.size == 0 || y.Size == 0
 	if was.size == 0 || y.Size == 0 || was.size == y.Size || sections.commonMayDiffer(o, y, was) {
 		return
 	}
@@ -112,7 +113,7 @@ func (symbols *symbolTable) referToFunction(o *object, y *elf64.Symbol, old symb
 		return old
 	}
 	//rule: A function that was referred to first stands among the global symbols.
-	//sassNamemutatesassName: sassNameglobalsassName: sassNametruesassName -> sassNameglobalsassName: sassNamefalsesassName
+	//mutate: global: true -> global: false
 	id := symbols.newSymbol(symbol{name: y.Name, binding: y.Binding, kind: y.Type, other: y.Other, section: noSection,
 		global: true, from: o.name, function: newFunction()})
 	symbols.byName[y.Name] = id
@@ -135,14 +136,14 @@ func defineFunction(rules *ruleSet, symbols *symbolTable, sections *sectionTable
 	sections.list[text].function = id
 	f := &symbols.list[id]
 	//rule: A function has the binding of its definition.
-	//sassNamemutatesassName: sassNameysassName.sassNameBindingsassName -> sassNamefsassName.sassNamebindingsassName
+	//mutate: y.Binding -> f.binding
 	f.other, f.value, f.section, f.binding = y.Other, y.Value, text, y.Binding
 	sections.setText(o, y, f)
-	if kernel := f.function; y.Other&otherKernel != 0 {
+	if kernel := f.function; y.Other&cubin.STO_CUDA_ENTRY != 0 {
 		//rule: Every kernel has a section of attributes, made with its code.
 		infoSection(symbols, sections, ".nv.info."+y.Name, text)
-		kernel.shared = sections.findOrNew(section{name: ".nv.shared." + y.Name, kind: typeShared,
-			flags: flagAlloc | flagWrite | flagOwned, align: 1, owner: text}, true)
+		kernel.shared = sections.findOrNew(section{name: ".nv.shared." + y.Name, kind: cubin.SHT_CUDA_SHARED,
+			flags: elf64.Alloc | elf64.Write | elf64.InfoLink, align: 1, owner: text}, true)
 	}
 	return id
 }
@@ -151,7 +152,7 @@ func defineFunction(rules *ruleSet, symbols *symbolTable, sections *sectionTable
 // name to the local ones. Before 13.4 weak symbols stood among the local ones.
 func newDefined(rules *ruleSet, symbols *symbolTable, names *nameTables, y symbol) (id symbolID) {
 	//rule: Before 13.4 weak symbols stand among the local ones.
-	//sassNamemutatesassName: sassNametruesassName sassNamerulessassName.sassNamemergesassName.sassNameWeakIsGlobalsassName
+	//mutate: true rules.merge.WeakIsGlobal
 	y.global = y.binding == elf64.Global || y.binding == elf64.Weak && rules.merge.WeakIsGlobal
 	if y.global {
 		id = symbols.newSymbol(y)
@@ -172,7 +173,7 @@ func (sections *sectionTable) setText(o *object, y *elf64.Symbol, f *symbol) {
 	text.pieces, text.size = []piece{{data: data}}, uint64(len(data))
 	text.registers = s.Info & 0xff000000
 	//rule: A replaced function keeps the larger alignment.
-	//sassNamemutatesassName: sassNamemaxsassName(sassNametextsassName.sassNamealignsassName, sassNamessassName.sassNameAlignsassName) -> sassNamessassName.sassNameAlignsassName
+	//mutate: max(text.align, s.Align) -> s.Align
 	text.align = max(text.align, s.Align)
 	f.size, f.weak, f.from, f.origin = y.Size, y.Binding == elf64.Weak, o.name, o.name
 	o.sectionOf[y.Section] = placement{section: f.section, done: true}
@@ -185,13 +186,13 @@ func replaceFunction(symbols *symbolTable, sections *sectionTable, o *object, y 
 	f := &symbols.list[id]
 	sections.setText(o, y, f)
 	//rule: Calls of a replaced function stay.
-	//sassNamemutatesassName: sassNamealsosassName sassNamefsassName.sassNamefunctionsassName.sassNamecallssassName = sassNamenilsassName
+	//mutate: also f.function.calls = nil
 	f.binding = elf64.Global
 	//rule: What was said of a replaced function goes.
 	sections.list[sections.info].attributes.forget(id)
 	for _, kind := range []string{".rel", ".rela"} {
 		if text, ok := sections.byOwner[sectionKey{kind + sections.list[f.section].name, f.section}]; ok {
-			if sections.list[text].kind == typeRela {
+			if sections.list[text].kind == elf64.Rela {
 				//rule: Debug information of a weak function whose code had rows with an addend is lost when it is replaced.
 				sections.discardDebug(id)
 			}
@@ -211,7 +212,7 @@ func replaceFunction(symbols *symbolTable, sections *sectionTable, o *object, y 
 func (sections *sectionTable) discardDebug(id symbolID) {
 	for i := range sections.list {
 		s := &sections.list[i]
-		if s.kind != typeRela || !isDebug(sections.list[s.owner].name) {
+		if s.kind != elf64.Rela || !isDebug(sections.list[s.owner].name) {
 			continue
 		}
 		for j := range s.relocations {
@@ -254,7 +255,7 @@ func mergeVariables(out *output, o *object) error {
 			}
 			o.symbolOf[i] = id
 		//rule: The first weak variable stays.
-		//sassNamemutatesassName: sassNamefalsesassName
+		//mutate: false
 		case y.Binding == elf64.Weak:
 			o.symbolOf[i] = old
 			o.discardedVariables[y.Section] = append(o.discardedVariables[y.Section], y)
@@ -275,25 +276,25 @@ func mergeVariables(out *output, o *object) error {
 // or for dynamic shared memory, which is defined nowhere.
 func referToVariable(rules *ruleSet, symbols *symbolTable, sections *sectionTable, o *object, y *elf64.Symbol, old symbolID) symbolID {
 	//rule: Dynamic memory brings the section of common variables with it.
-	//sassNamemutatesassName: sassNamefalsesassName
-	if y.Other == otherShared {
-		sections.findOrNew(section{name: commonName, kind: typeShared, flags: flagAlloc | flagWrite, align: 1, owner: noSection}, true)
+	//mutate: false
+	if y.Other == cubin.STO_CUDA_SHARED {
+		sections.findOrNew(section{name: commonName, kind: cubin.SHT_CUDA_SHARED, flags: elf64.Alloc | elf64.Write, align: 1, owner: noSection}, true)
 	}
 	if old != noSymbol {
 		return old
 	}
 	//rule: What is undefined is global, also if it is weak.
-	//sassNamemutatesassName: sassNameelf64sassName.sassNameGlobalsassName -> sassNameysassName.sassNameBindingsassName
+	//mutate: elf64.Global -> y.Binding
 	binding := elf64.Global
 	if rules.options.Relocatable {
 		binding = y.Binding
 	}
 	//rule: The size of bank 0 is a symbol in no table.
-	//sassNamemutatesassName: sassNamefalsesassName sassNameysassName.sassNameNamesassName == sassNamebankSizesassName
+	//mutate: false y.Name == bankSize
 	id := symbols.newSymbol(symbol{name: y.Name, binding: binding, kind: y.Type, other: y.Other, section: noSection,
 		value: y.Value, size: y.Size, global: true, hidden: y.Name == bankSize, from: o.name})
 	symbols.byName[y.Name] = id
-	if y.Other == otherShared {
+	if y.Other == cubin.STO_CUDA_SHARED {
 		symbols.shared = append(symbols.shared, id)
 	}
 	return id
@@ -302,14 +303,14 @@ func referToVariable(rules *ruleSet, symbols *symbolTable, sections *sectionTabl
 // defineVariable adds a variable. There is none when its section belongs to a
 // function that lost.
 func defineVariable(out *output, o *object, y *elf64.Symbol, old symbolID) (symbolID, error) {
-	if s := &o.file.Sections[y.Section]; s.Flags&flagOwned != 0 && o.discardedSections[s.Info] {
+	if s := &o.file.Sections[y.Section]; s.Flags&elf64.InfoLink != 0 && o.discardedSections[s.Info] {
 		return noSymbol, nil
 	}
 	at, err := placeSection(out, o, int(y.Section))
 	if err != nil || at.section == noSection {
 		return noSymbol, err
 	}
-	if y.Other == otherShared && out.sections.list[at.section].owner != noSection {
+	if y.Other == cubin.STO_CUDA_SHARED && out.sections.list[at.section].owner != noSection {
 		// This name stays even if the kernel is removed.
 		out.names.sections.add(out.sections.list[at.section].name)
 		//rule: The name of a removed kernel's shared memory stays if it had variables.
@@ -320,7 +321,7 @@ func defineVariable(out *output, o *object, y *elf64.Symbol, old symbolID) (symb
 		id = newVariable(out.rules, out.symbols, out.names, symbol{name: y.Name, binding: y.Binding, kind: y.Type, other: y.Other, section: noSection})
 	}
 	v := &out.symbols.list[id]
-	if y.Other == otherShared {
+	if y.Other == cubin.STO_CUDA_SHARED {
 		v.align = y.Value // shared variables are placed at the end; until then the value is the alignment
 		if old == noSymbol {
 			out.symbols.shared = append(out.symbols.shared, id)
@@ -329,7 +330,7 @@ func defineVariable(out *output, o *object, y *elf64.Symbol, old symbolID) (symb
 	v.section, v.value, v.size, v.weak = at.section, at.place(y.Value), y.Size, y.Binding == elf64.Weak
 	//rule: A variable has the binding of its definition.
 	v.binding = y.Binding
-	if y.Other == otherReserved {
+	if y.Other == cubin.STO_CUDA_RESERVED_SHARED {
 		v.value = systemShared
 	}
 	v.origin = o.name
@@ -342,7 +343,7 @@ func defineVariable(out *output, o *object, y *elf64.Symbol, old symbolID) (symb
 // newVariable adds a variable where it belongs. What is hidden is in no table,
 // and local shared variables only with -g.
 func newVariable(rules *ruleSet, symbols *symbolTable, names *nameTables, y symbol) symbolID {
-	if y.binding == elf64.Global || y.other != otherHidden && (y.other != otherShared || rules.options.Debug) || rules.options.Relocatable {
+	if y.binding == elf64.Global || y.other != otherHidden && (y.other != cubin.STO_CUDA_SHARED || rules.options.Debug) || rules.options.Relocatable {
 		return newDefined(rules, symbols, names, y)
 	}
 	//rule: Local shared variables, parameters and constants of the optimizer are in no table.
@@ -366,7 +367,7 @@ func replaceVariable(out *output, o *object, y *elf64.Symbol, id symbolID) error
 	}
 	v := &out.symbols.list[id]
 	//rule: A strong variable takes the place of a weak one, whose bytes stay.
-	//sassNamemutatesassName: sassNameatsassName.sassNameplacesassName(sassNameysassName.sassNameValuesassName) -> sassNamevsassName.sassNamevaluesassName
+	//mutate: at.place(y.Value) -> v.value
 	v.section, v.value, v.size, v.binding, v.weak = at.section, at.place(y.Value), y.Size, elf64.Global, false
 	v.origin = o.name
 	return nil
@@ -377,14 +378,14 @@ func replaceVariable(out *output, o *object, y *elf64.Symbol, id symbolID) error
 // as the first input.
 func wantsRuntime(rules *ruleSet, symbols *symbolTable, started bool) bool {
 	//rule: As the first input libcudadevrt is passed over, whatever the options say.
-	//sassNamemutatesassName: sassNametruesassName sassNameanysassName
+	//mutate: true started
 	if started && rules.options.KeepSystemLibraries {
 		return true
 	}
 	for id := range symbols.list {
 		if symbols.list[id].unresolved() {
 			//rule: libcudadevrt takes part if something is undefined.
-			//sassNamemutatesassName: sassNamefalsesassName
+			//mutate: false
 			return true
 		}
 	}
@@ -397,5 +398,5 @@ func (y *symbol) unresolved() bool {
 	if y.defined() || y.common {
 		return false
 	}
-	return y.kind == typeData && y.other != otherShared || y.kind == elf64.Function && !isSystemCall(y.name)
+	return y.kind == cubin.STT_CUDA_OBJECT && y.other != cubin.STO_CUDA_SHARED || y.kind == elf64.Function && !isSystemCall(y.name)
 }

@@ -51,7 +51,7 @@ func newRules(options Options) (*ruleSet, error) {
 		headerFlags:    generation.HeaderFlags,
 		reservedShared: generation.ReservedShared,
 		//rule: A kernel may have more shared memory for sm_90a.
-		//sassNamemutatesassName: sassNametargetsassName -> (sassNamegpusassName.sassNameArchsassName{sassNameNumbersassName: sassNametargetsassName.sassNameNumbersassName})
+		//mutate: target -> (gpu.Arch{Number: target.Number})
 		sharedLimit: target.SharedLimit(),
 		asNvlink:    !options.FixNvlinkBugs && !options.DedupWeakData && !options.Relocatable,
 	}

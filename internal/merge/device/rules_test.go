@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/warpld/warpld/internal/object/cubin"
+	"github.com/warpld/warpld/internal/object/elf64"
 	"github.com/warpld/warpld/internal/object/objecttest"
 )
 
@@ -38,9 +39,9 @@ func TestFeatures(t *testing.T) {
 	options := plain
 	options.Arch.Number, options.Release.Minor = 90, 4
 	with := func(kernelName string, bits byte) code {
-		row := []byte{formBytes, compatFeatures, 8, 0, bits, 0, 0, 0, 0, 0, 0, 0}
+		row := []byte{byte(cubin.EIFMT_SVAL), byte(compatFeatures), 8, 0, bits, 0, 0, 0, 0, 0, 0, 0}
 		return code{functions: []fn{kernel(kernelName)}, arch: 90, toolkit: 134,
-			extra: []objecttest.Section{{Name: ".nv.compat", Type: uint32(typeCompat), Data: row}}}
+			extra: []objecttest.Section{{Name: ".nv.compat", Type: uint32(cubin.SHT_CUDA_COMPAT_INFO), Data: row}}}
 	}
 	a, b := with("a", 0x03), with("b", 0x05)
 	for _, test := range []struct {
@@ -54,7 +55,7 @@ func TestFeatures(t *testing.T) {
 	} {
 		options.KernelsUsed = test.used
 		rows := sectionOf(t, ".nv.compat", options, a, b)
-		want := []byte{2, compatSpecific, 0, 0, formBytes, compatFeatures, 8, 0, test.want, 0, 0, 0, 0, 0, 0, 0}
+		want := []byte{2, byte(compatSpecific), 0, 0, byte(cubin.EIFMT_SVAL), byte(compatFeatures), 8, 0, test.want, 0, 0, 0, 0, 0, 0, 0}
 		if diff := cmp.Diff(want, rows); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.name, diff)
 		}
@@ -64,10 +65,10 @@ func TestFeatures(t *testing.T) {
 // Relocations that would make a YIELD a NOP are about no symbol, and are not in the
 // output.
 func TestYieldStays(t *testing.T) {
-	for _, kind := range []relocationKind{relocYieldCode, relocYieldPred} {
+	for _, kind := range []cubin.Relocation{cubin.R_CUDA_YIELD_OPCODE9_0, cubin.R_CUDA_YIELD_CLEAR_PRED4_87} {
 		rows := objecttest.Relocations(objecttest.Relocation{Kind: uint32(kind)})
 		c := code{functions: []fn{kernel("k")}, extra: []objecttest.Section{
-			{Name: ".rela.text.k", Type: uint32(typeRela), Flags: flagOwned, Info: 1, EntSize: relaSize, Data: rows}}}
+			{Name: ".rela.text.k", Type: uint32(elf64.Rela), Flags: elf64.InfoLink, Info: 1, EntSize: elf64.RelaSize, Data: rows}}}
 		if rows := sectionOf(t, ".rela.text.k", plain, c); rows != nil {
 			t.Errorf("%d: the output has the relocations %x", kind, rows)
 		}
@@ -106,7 +107,7 @@ func TestTakenByLoser(t *testing.T) {
 func TestRelocatableKeepsAll(t *testing.T) {
 	with := func(name string, value byte) code {
 		return code{functions: []fn{kernel(name)}, extra: []objecttest.Section{
-			{Name: ".nv.constant3", Type: uint32(typeConstant0) + 3, Flags: flagAlloc, Data: bytes.Repeat([]byte{value}, 16)}}}
+			{Name: ".nv.constant3", Type: uint32(cubin.SHT_CUDA_CONSTANT_B0) + 3, Flags: elf64.Alloc, Data: bytes.Repeat([]byte{value}, 16)}}}
 	}
 	options := plain
 	options.Relocatable = true

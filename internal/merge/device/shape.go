@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/warpld/warpld/internal/object/cubin"
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
@@ -27,11 +28,11 @@ func (o *object) checkShape(*ruleSet) error {
 		if !o.isWhole(s) {
 			return unsupported(o.name, "the section '%s' of type %#x aligned to %d", s.Name, uint32(s.Type), s.Align)
 		}
-		if s.Flags&flagMercury != 0 || s.Type == typeNull {
+		if s.Flags&cubin.SHF_MERCURY != 0 || s.Type == elf64.Null {
 			continue
 		}
 		key := identity{name: s.Name}
-		if s.Flags&flagOwned != 0 || isText(s) {
+		if s.Flags&elf64.InfoLink != 0 || isText(s) {
 			key.owner = s.Info // local functions may have the same name
 		}
 		if known[key] {
@@ -53,12 +54,12 @@ func (o *object) checkShape(*ruleSet) error {
 func (o *object) overlapping() string {
 	var list []*elf64.Section
 	for i := range o.file.Sections {
-		if s := &o.file.Sections[i]; s.Size > 0 && s.Flags&flagMercury == 0 && s.Type != typeNull && !occupiesOnly(s.Type) {
+		if s := &o.file.Sections[i]; s.Size > 0 && s.Flags&cubin.SHF_MERCURY == 0 && s.Type != elf64.Null && !occupiesOnly(s.Type) {
 			list = append(list, s)
 		}
 	}
 	slices.SortFunc(list, func(a, b *elf64.Section) int { return cmp.Compare(a.Offset, b.Offset) })
-	end := uint64(headerSize)
+	end := uint64(elf64.HeaderSize)
 	for _, s := range list {
 		if s.Offset < end {
 			return s.Name
@@ -77,9 +78,9 @@ func (o *object) isWhole(s *elf64.Section) bool {
 		version = 2
 	)
 	switch {
-	case s.Type == typeNull:
+	case s.Type == elf64.Null:
 		return s.Name == "" && s.Flags|s.Addr|s.Offset|s.Size|s.Align|s.EntSize == 0 && s.Link|s.Info == 0
-	case s.Type == typeInfo && s.Flags&flagOwned != 0:
+	case s.Type == cubin.SHT_CUDA_INFO && s.Flags&elf64.InfoLink != 0:
 		return s.Size > 0 && s.Align > 0
 	case s.Name == ".note.nv.cuinfo":
 		b := o.bytes(s)
@@ -100,11 +101,11 @@ func (o *object) hasProgram() bool {
 // rowSize is the size of the rows of a table; 0: it is none.
 func rowSize(t elf64.SectionType) uint64 {
 	switch t {
-	case typeSymtab, typeRela:
-		return symbolSize
-	case typeRel:
-		return relSize
-	case typeCallGraph, typePrototype:
+	case elf64.Symtab, elf64.Rela:
+		return elf64.SymbolSize
+	case elf64.Rel:
+		return elf64.RelSize
+	case cubin.SHT_CUDA_CALLGRAPH, cubin.SHT_CUDA_PROTOTYPE:
 		return callSize
 	}
 	return 0
@@ -113,9 +114,9 @@ func rowSize(t elf64.SectionType) uint64 {
 // isLinked reports whether a section refers to the section that all of its kind refer to.
 func (o *object) isLinked(s *elf64.Section) bool {
 	switch s.Type {
-	case typeInfo, typeCallGraph, typePrototype, typeRel, typeRela:
-		return uint64(s.Link) < uint64(len(o.file.Sections)) && o.file.Sections[s.Link].Type == typeSymtab
-	case typeSymtab, typeNote, typeProgBits:
+	case cubin.SHT_CUDA_INFO, cubin.SHT_CUDA_CALLGRAPH, cubin.SHT_CUDA_PROTOTYPE, elf64.Rel, elf64.Rela:
+		return uint64(s.Link) < uint64(len(o.file.Sections)) && o.file.Sections[s.Link].Type == elf64.Symtab
+	case elf64.Symtab, elf64.Note, elf64.ProgBits:
 		return true
 	}
 	return s.Link == 0
@@ -123,34 +124,34 @@ func (o *object) isLinked(s *elf64.Section) bool {
 
 // isNamedAfterOwner reports whether a section is called as what it belongs to.
 func (o *object) isNamedAfterOwner(s *elf64.Section) bool {
-	if s.Flags&flagOwned == 0 {
-		return isText(s) || s.Type == typeSymtab || s.Info == 0
+	if s.Flags&elf64.InfoLink == 0 {
+		return isText(s) || s.Type == elf64.Symtab || s.Info == 0
 	}
 	owner := o.file.Sections[s.Info].Name
 	switch s.Type {
-	case typeRel:
+	case elf64.Rel:
 		return s.Name == ".rel"+owner
-	case typeRela:
+	case elf64.Rela:
 		return s.Name == ".rela"+owner
-	case typeNote:
+	case elf64.Note:
 		return owner == ".nv.compat"
 	}
 	function, isText := strings.CutPrefix(owner, ".text.")
-	return isText && (s.Type != typeShared && s.Type != typeConstant0 || o.isKernel(s.Info)) && strings.HasSuffix(s.Name, "."+function) && len(s.Name) == len(ownedPrefix(s.Type))+len(function)
+	return isText && (s.Type != cubin.SHT_CUDA_SHARED && s.Type != cubin.SHT_CUDA_CONSTANT_B0 || o.isKernel(s.Info)) && strings.HasSuffix(s.Name, "."+function) && len(s.Name) == len(ownedPrefix(s.Type))+len(function)
 }
 
 // isKernel reports whether a section of code is that of a kernel.
 func (o *object) isKernel(text uint32) bool {
 	index := o.file.Sections[text].Info & symbolBits
-	return uint64(index) < uint64(len(o.symbols)) && o.symbols[index].Other&otherKernel != 0
+	return uint64(index) < uint64(len(o.symbols)) && o.symbols[index].Other&cubin.STO_CUDA_ENTRY != 0
 }
 
 // ownedPrefix is how the names of sections of functions begin.
 func ownedPrefix(t elf64.SectionType) string {
 	switch t {
-	case typeInfo:
+	case cubin.SHT_CUDA_INFO:
 		return ".nv.info."
-	case typeShared:
+	case cubin.SHT_CUDA_SHARED:
 		return ".nv.shared."
 	}
 	return bankName(t) + "."
@@ -181,7 +182,7 @@ func fits(y *elf64.Symbol, s *elf64.Section, index uint32) bool {
 		return y.Name == s.Name && y.Value == 0 && y.Size == 0 && y.Other == 0 && y.Binding == elf64.Local
 	case y.Type == elf64.Function:
 		return s.Name == ".text."+y.Name && y.Value == 0 && y.Size == s.Size && s.Info&symbolBits == index
-	case y.Other == otherShared || y.Other == otherReserved: // its value is its alignment
+	case y.Other == cubin.STO_CUDA_SHARED || y.Other == cubin.STO_CUDA_RESERVED_SHARED: // its value is its alignment
 		return isAlignment(y.Value)
 	}
 	return y.Value <= s.Size && y.Size <= s.Size-y.Value
@@ -205,34 +206,64 @@ func isAligned(offset uint64, target *elf64.Section) bool {
 // A rowShape is what the row of an attribute looks like. That of an unknown one is
 // empty, and like no row.
 type rowShape struct {
-	form  byte
-	bytes int      // of form formBytes; 0: any number of words
+	form  cubin.Format
+	bytes int      // of form EIFMT_SVAL; 0: any number of words
 	only  []uint32 // what the value, or the first word, may be; nil: anything
 }
 
 var zero = []uint32{0}
 
 // copied are the attributes that mean the same in the output as in the input.
-var copied = map[byte]rowShape{
-	0x04: {form: 1, only: zero}, 0x05: {form: formBytes, bytes: 12}, 0x17: {form: formBytes, bytes: 12, only: zero}, 0x19: {form: 3}, attrMaxRegs: {form: 3},
-	0x1c: {form: formBytes}, attrCallStack: {form: formBytes, bytes: 4}, 0x28: {form: formBytes}, 0x29: {form: formBytes}, 0x31: {form: formBytes},
-	0x34: {form: formBytes}, 0x35: {form: 1, only: zero}, 0x36: {form: formBytes, bytes: 4}, 0x37: {form: formBytes, bytes: 4},
-	0x3d: {form: formBytes, bytes: 12}, 0x3e: {form: 1, only: zero}, 0x44: {form: formBytes}, 0x41: {form: 1, only: zero}, 0x4a: {form: 2, only: zero}, attrBarriers: {form: 2}, 0x50: {form: 3, only: zero},
-	0x53: {form: 1, only: zero}, 0x55: {form: formBytes}, 0x5a: {form: formBytes}, 0x5f: {form: 3}, 0x66: {form: formBytes, bytes: 4, only: []uint32{3}}, 0x6b: {form: 3},
-	0x6d: {form: 2, only: zero},
+var copied = map[cubin.Attribute]rowShape{
+	cubin.EIATTR_CTAIDZ_USED:                 {form: cubin.EIFMT_NVAL, only: zero},
+	cubin.EIATTR_MAX_THREADS:                 {form: cubin.EIFMT_SVAL, bytes: 12},
+	cubin.EIATTR_KPARAM_INFO:                 {form: cubin.EIFMT_SVAL, bytes: 12, only: zero},
+	cubin.EIATTR_CBANK_PARAM_SIZE:            {form: cubin.EIFMT_HVAL},
+	cubin.EIATTR_MAXREG_COUNT:                {form: cubin.EIFMT_HVAL},
+	cubin.EIATTR_EXIT_INSTR_OFFSETS:          {form: cubin.EIFMT_SVAL},
+	cubin.EIATTR_CRS_STACK_SIZE:              {form: cubin.EIFMT_SVAL, bytes: 4},
+	cubin.EIATTR_COOP_GROUP_INSTR_OFFSETS:    {form: cubin.EIFMT_SVAL},
+	cubin.EIATTR_COOP_GROUP_MASK_REGIDS:      {form: cubin.EIFMT_SVAL},
+	cubin.EIATTR_INT_WARP_WIDE_INSTR_OFFSETS: {form: cubin.EIFMT_SVAL},
+	cubin.EIATTR_INDIRECT_BRANCH_TARGETS:     {form: cubin.EIFMT_SVAL},
+	cubin.EIATTR_SW2861232_WAR:               {form: cubin.EIFMT_NVAL, only: zero},
+	cubin.EIATTR_SW_WAR:                      {form: cubin.EIFMT_SVAL, bytes: 4},
+	cubin.EIATTR_CUDA_API_VERSION:            {form: cubin.EIFMT_SVAL, bytes: 4},
+	cubin.EIATTR_CTA_PER_CLUSTER:             {form: cubin.EIFMT_SVAL, bytes: 12},
+	cubin.EIATTR_EXPLICIT_CLUSTER:            {form: cubin.EIFMT_NVAL, only: zero},
+	cubin.EIATTR_UNUSED_LOAD_BYTE_OFFSET:     {form: cubin.EIFMT_SVAL},
+	cubin.EIATTR_RESERVED_SMEM_USED:          {form: cubin.EIFMT_NVAL, only: zero},
+	cubin.EIATTR_VRC_CTA_INIT_COUNT:          {form: cubin.EIFMT_BVAL, only: zero},
+	cubin.EIATTR_NUM_BARRIERS:                {form: cubin.EIFMT_BVAL},
+	cubin.EIATTR_SPARSE_MMA_MASK:             {form: cubin.EIFMT_HVAL, only: zero},
+	cubin.EIATTR_GEN_ERRBAR_AT_EXIT:          {form: cubin.EIFMT_NVAL, only: zero},
+	cubin.EIATTR_ANNOTATIONS:                 {form: cubin.EIFMT_SVAL},
+	cubin.EIATTR_MERCURY_FINALIZER_OPTIONS:   {form: cubin.EIFMT_SVAL},
+	cubin.EIATTR_MERCURY_ISA_VERSION:         {form: cubin.EIFMT_HVAL},
+	cubin.EIATTR_LANGUAGE:                    {form: cubin.EIFMT_SVAL, bytes: 4, only: []uint32{3}},
+	cubin.EIATTR_NVSAL_SW_WAR:                {form: cubin.EIFMT_HVAL},
+	cubin.EIATTR_PREEXIT_USED:                {form: cubin.EIFMT_BVAL, only: zero},
 }
 
 // compatShapes are those of the rows that say what code demands of the driver.
-var compatShapes = map[byte]rowShape{
-	compatVersion: {form: 2}, 0x03: {form: 2}, 0x05: {form: 2}, 0x06: {form: 2}, 0x07: {form: 3}, compatSpecific: {form: 2},
-	compatFeatures: {form: formBytes, bytes: 8}, 0x0c: {form: 2}, 0x0d: {form: 3}, 0x0e: {form: 3},
+var compatShapes = map[cubin.CompatAttribute]rowShape{
+	cubin.EICOMPAT_ATTR_ISA_CLASS:                         {form: cubin.EIFMT_BVAL},
+	cubin.EICOMPAT_ATTR_INST_TENSORMAP_V1:                 {form: cubin.EIFMT_BVAL},
+	cubin.EICOMPAT_ATTR_INST_TCGEN05_MMA:                  {form: cubin.EIFMT_BVAL},
+	cubin.EICOMPAT_ATTR_ENABLE_OPPORTUNISTIC_FINALIZATION: {form: cubin.EIFMT_BVAL},
+	cubin.EICOMPAT_ATTR_MERCURY_ISA_MAJOR_MINOR_VERSION:   {form: cubin.EIFMT_HVAL},
+	cubin.EICOMPAT_ATTR_CUDA_ACCELERATOR_TARGET:           {form: cubin.EIFMT_BVAL},
+	cubin.EICOMPAT_ATTR_CAN_FASTPATH_FINALIZE:             {form: cubin.EIFMT_SVAL, bytes: 8},
+	cubin.EICOMPAT_ATTR_CUDA_INTERNAL_TARGET:              {form: cubin.EIFMT_BVAL},
+	cubin.EICOMPAT_ATTR_0D:                                {form: cubin.EIFMT_HVAL},
+	cubin.EICOMPAT_ATTR_FINALIZER_VERSION:                 {form: cubin.EIFMT_HVAL},
 }
 
 // of reports whether a row looks so.
 func (r rowShape) of(x *attribute) bool {
-	if r.form != formBytes {
+	if r.form != cubin.EIFMT_SVAL {
 		return x.form == r.form && (r.only == nil || slices.Contains(r.only, uint32(x.value)))
 	}
-	return x.form == formBytes && (len(x.data) == r.bytes || r.bytes == 0 && len(x.data)%4 == 0) &&
+	return x.form == cubin.EIFMT_SVAL && (len(x.data) == r.bytes || r.bytes == 0 && len(x.data)%4 == 0) &&
 		(r.only == nil || slices.Contains(r.only, le.Uint32(x.data)))
 }

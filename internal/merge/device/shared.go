@@ -66,7 +66,7 @@ func layOutShared(out *output) error {
 		return unsupported("", "what nvlink says of common shared memory of %d bytes with -g", s.end) // it takes it for a kernel's
 	}
 	//rule: Since 13.4 the common section is aligned before the kernels.
-	//sassNamemutatesassName: sassNamefalsesassName
+	//mutate: false
 	if s.rules.merge.AlignsCommonFirst {
 		s.alignCommon()
 	}
@@ -123,14 +123,14 @@ func (s *sharedLayout) ownedByKernel(id symbolID) bool {
 
 func (s *sharedLayout) findCommon() {
 	//rule: Common variables count from the newest.
-	//sassNamemutatesassName: sassNameforwardsassName
+	//mutate: forward
 	for _, id := range slices.Backward(s.symbols.shared) {
 		if !s.ownedByKernel(id) {
 			s.common = append(s.common, id)
 		}
 	}
 	//rule: The largest common variable comes first.
-	//sassNamemutatesassName: sassNamessassName.sassNamesymbolssassName.sassNamelistsassName[sassNamepsassName].sassNamesizesassName >= sassNamessassName.sassNamesymbolssassName.sassNamelistsassName[sassNameqsassName].sassNamesizesassName -> sassNamessassName.sassNamesymbolssassName.sassNamelistsassName[sassNamepsassName].sassNamesizesassName <= sassNamessassName.sassNamesymbolssassName.sassNamelistsassName[sassNameqsassName].sassNamesizesassName
+	//mutate: s.symbols.list[p].size >= s.symbols.list[q].size -> s.symbols.list[p].size <= s.symbols.list[q].size
 	s.common = listSort(s.common, func(p, q symbolID) bool { return s.symbols.list[p].size >= s.symbols.list[q].size })
 }
 
@@ -139,7 +139,7 @@ func (s *sharedLayout) findCommon() {
 func (s *sharedLayout) colour() {
 	for _, id := range s.common {
 		//rule: A variable that one kernel uses is placed for it alone.
-		//sassNamemutatesassName: sassNametruesassName sassNamelensassName(sassNameuserssassName) != sassName1sassName
+		//mutate: true len(users) != 1
 		if users := s.users[id]; s.symbols.list[id].defined() && len(users) != 1 && len(s.colours) <= maxColours {
 			s.colours = addColour(s.colours, id, users)
 		}
@@ -149,7 +149,7 @@ func (s *sharedLayout) colour() {
 func addColour(colours []colour, id symbolID, users map[symbolID]bool) []colour {
 	for i := range colours {
 		//rule: Common variables of which no kernel uses two share a place.
-		//sassNamemutatesassName: sassNamefalsesassName
+		//mutate: false
 		if c := &colours[i]; !overlap(users, c.users) {
 			c.variables = append(c.variables, id)
 			for k := range users {
@@ -185,13 +185,13 @@ func (s *sharedLayout) placeColours() map[symbolID]uint64 {
 			align, size = max(align, s.symbols.list[id].align), max(size, s.symbols.list[id].size)
 		}
 		//rule: A place has the largest alignment of its variables.
-		//sassNamemutatesassName: sassNamealignUpsassName(sassNameendsassName, sassNamealignsassName) -> sassNameendsassName + sassName0sassName*sassNamealignsassName
+		//mutate: alignUp(end, align) -> end + 0*align
 		at := alignUp(end, align)
 		end = at + size
 		for _, id := range c.variables {
 			y := &s.symbols.list[id]
 			//rule: Since 13.4 a shared variable that no code refers to has no address.
-			//sassNamemutatesassName: sassNametruesassName sassNameisVisiblesassName(sassNamessassName.sassNamerulessassName, sassNamessassName.sassNamesymbolssassName, sassNameidsassName)
+			//mutate: true isVisible(s.rules, s.symbols, id)
 			y.placed, y.address = isVisible(s.rules, s.symbols, id), at
 			for k := range s.users[id] {
 				ends[k] = max(ends[k], at+y.size)
@@ -219,7 +219,7 @@ func (s *sharedLayout) layOutKernel(k symbolID, ends map[symbolID]uint64) {
 	}
 	if s.dynamic[k] {
 		//rule: Dynamic memory is aligned to 16.
-		//sassNamemutatesassName: sassNamealignUpsassName(sassNameendsassName, sassNamedynamicAlignsassName) -> sassNameendsassName
+		//mutate: alignUp(end, dynamicAlign) -> end
 		end, out.align = alignUp(end, dynamicAlign), max(out.align, dynamicAlign)
 	}
 	out.dynamic = end
@@ -261,7 +261,7 @@ func (s *sharedLayout) agreeOnDynamic() {
 	}
 	for _, group := range s.dynamicGroups() {
 		//rule: With -g dynamic memory has an address even if no kernel uses it.
-		//sassNamemutatesassName: sassNametruesassName -> sassNamelensassName(sassNamegroupsassName.sassNamekernelssassName) > sassName0sassName
+		//mutate: true -> len(group.kernels) > 0
 		group.variable.placed = true
 		if len(group.kernels) > 0 {
 			group.variable.address = start[find(group.kernels[0])]
@@ -326,10 +326,10 @@ func (s *sharedLayout) finishKernel(k symbolID) {
 		s.symbols.list[out.symbol].dead = true
 	}
 	//rule: Empty shared memory stays if it is aligned for dynamic memory.
-	//sassNamemutatesassName: sassNametruesassName !(sassNamessassName.sassNameanyDynamicsassName && sassNameoutsassName.sassNamealignsassName >= sassNamedynamicAlignsassName)
+	//mutate: true !(s.anyDynamic && out.align >= dynamicAlign)
 	out.dropped = end == 0 && !(s.anyDynamic && out.align >= dynamicAlign)
 	//rule: From sm_90 on shared memory has 1024 bytes more.
-	//sassNamemutatesassName: sassNamefalsesassName
+	//mutate: false
 	if !out.dropped {
 		out.size += s.rules.reservedShared
 	}
@@ -337,7 +337,7 @@ func (s *sharedLayout) finishKernel(k symbolID) {
 		s.symbols.list[out.symbol].dead = true
 	}
 	//rule: Shared memory has a limit.
-	//sassNamemutatesassName: sassNamefalsesassName
+	//mutate: false
 	if limit := s.rules.sharedLimit; end > limit {
 		s.tooMuch(k, end, limit)
 	}
@@ -367,7 +367,7 @@ func (s *sharedLayout) sharesMemory() bool {
 	return slices.ContainsFunc(s.colours, func(c colour) bool {
 		return slices.ContainsFunc(c.variables, func(id symbolID) bool {
 			//rule: Only those count that code refers to, since 13.4 without what was replaced.
-			//sassNamemutatesassName: sassNametruesassName
+			//mutate: true
 			return s.symbols.referred[id] || s.rules.merge.CountsReplacedReferences && s.symbols.list[id].referred
 		})
 	})
@@ -395,7 +395,7 @@ func (s *sharedLayout) findOwn() {
 		s.own[k] = listSort(own, func(p, q symbolID) bool {
 			a, b := &s.symbols.list[p], &s.symbols.list[q]
 			//rule: A kernel's variables: the largest alignment, then the smallest size first.
-			//sassNamemutatesassName: sassNameasassName.sassNamesizesassName < sassNamebsassName.sassNamesizesassName -> sassNameasassName.sassNamesizesassName > sassNamebsassName.sassNamesizesassName
+			//mutate: a.size < b.size -> a.size > b.size
 			return a.align > b.align || a.align == b.align && a.size < b.size
 		})
 	}
@@ -427,7 +427,7 @@ func (s *sharedLayout) finishCommon() {
 	//rule: Dynamic memory aligns the common section.
 	s.alignCommon()
 	//rule: The common section stays for dynamic memory only.
-	//sassNamemutatesassName: sassNametruesassName !sassNamessassName.sassNameanyDynamicsassName
+	//mutate: true !s.anyDynamic
 	out.size, out.dropped = 0, !s.anyDynamic
 	if s.rules.options.Debug && s.sharesMemory() {
 		//rule: With -g the section of common shared memory keeps its size.
@@ -459,7 +459,7 @@ func listSort(list []symbolID, before func(p, q symbolID) bool) []symbolID {
 	out := make([]symbolID, 0, len(list))
 	for len(p) > 0 && len(q) > 0 {
 		//rule: The sort of shared variables is not stable.
-		//sassNamemutatesassName: sassNamebeforesassName(sassNamepsassName[sassName0sassName], sassNameqsassName[sassName0sassName]) -> sassNamebeforesassName(sassNamepsassName[sassName0sassName], sassNameqsassName[sassName0sassName]) && !sassNamebeforesassName(sassNameqsassName[sassName0sassName], sassNamepsassName[sassName0sassName])
+		//mutate: before(p[0], q[0]) -> before(p[0], q[0]) && !before(q[0], p[0])
 		if before(p[0], q[0]) {
 			out, p = append(out, p[0]), p[1:]
 		} else {

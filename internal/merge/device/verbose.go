@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/object/cubin"
 )
 
 // describe says what -v asks for: the memory of the program, and what each kernel
@@ -17,20 +18,20 @@ func describe(out *output) error {
 	var global uint64
 	for i := range out.sections.list {
 		//rule: -v counts the memory of variables with and without values.
-		//sassNamemutatesassName: (sassNamessassName.sassNamekindsassName == sassNametypeGlobalsassName || sassNamessassName.sassNamekindsassName == sassNametypeInitsassName) -> sassNamessassName.sassNamekindsassName == sassNametypeGlobalsassName
-		if s := &out.sections.list[i]; s.live() && (s.kind == typeGlobal || s.kind == typeInit) {
+		//mutate: (s.kind == cubin.SHT_CUDA_GLOBAL || s.kind == cubin.SHT_CUDA_GLOBAL_INIT) -> s.kind == cubin.SHT_CUDA_GLOBAL
+		if s := &out.sections.list[i]; s.live() && (s.kind == cubin.SHT_CUDA_GLOBAL || s.kind == cubin.SHT_CUDA_GLOBAL_INIT) {
 			global += s.size
 		}
 	}
 	out.report.inform("%d bytes gmem%s", global, describeBanks(out.rules, out.sections, noSection))
 	registers := map[symbolID]uint32{}
 	for _, x := range out.sections.list[out.sections.info].attributes.rows {
-		if x.id == attrRegisters && x.form == formBytes {
+		if x.id == cubin.EIATTR_REGCOUNT && x.form == cubin.EIFMT_SVAL {
 			registers[x.symbols[0]] = x.word
 		}
 	}
 	//rule: -v shows the newest kernel first.
-	//sassNamemutatesassName: sassNameforwardsassName
+	//mutate: forward
 	for _, k := range slices.Backward(slices.Sorted(slices.Values(out.calls.reached.kernels))) {
 		if err := describeKernel(out, k, registers[k]); err != nil {
 			return err
@@ -54,7 +55,7 @@ func describeFailed(out *output) error {
 func describeKernel(out *output, k symbolID, registers uint32) error {
 	y, barriers, found := &out.symbols.list[k], uint16(0), false
 	out.sections.list[y.function.info].attributes.inFileOrder(func(x *attribute) {
-		if x.id == attrBarriers {
+		if x.id == cubin.EIATTR_NUM_BARRIERS {
 			barriers, found = x.value&0xff, true
 		}
 	})
@@ -79,10 +80,10 @@ func describeKernel(out *output, k symbolID, registers uint32) error {
 // describeBanks lists the banks of constants of a function, or of the program.
 // They are not counted in a program of Mercury code.
 func describeBanks(rules *ruleSet, sections *sectionTable, owner sectionID) string {
-	var sizes [constantBanks]uint64
+	var sizes [cubin.ConstantBanks]uint64
 	for i := range sections.list {
-		if s := &sections.list[i]; s.live() && isConstant(s.kind) && s.owner == owner && !rules.mercury {
-			sizes[s.kind-typeConstant0] += s.size
+		if s := &sections.list[i]; s.live() && cubin.IsConstantBank(s.kind) && s.owner == owner && !rules.mercury {
+			sizes[s.kind-cubin.SHT_CUDA_CONSTANT_B0] += s.size
 		}
 	}
 	var b strings.Builder

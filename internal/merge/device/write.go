@@ -3,6 +3,7 @@ package device
 import (
 	"slices"
 
+	"github.com/warpld/warpld/internal/object/cubin"
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
@@ -80,18 +81,18 @@ func (w *writer) dropEmpty(prototypes int) {
 			continue
 		}
 		switch {
-		case s.kind == typePrototype:
+		case s.kind == cubin.SHT_CUDA_PROTOTYPE:
 			//rule: Prototypes without rows are not written.
-			//sassNamemutatesassName: sassNamefalsesassName
+			//mutate: false
 			s.dropped = prototypes == 0
-		case s.kind == typeInfo:
+		case s.kind == cubin.SHT_CUDA_INFO:
 			//rule: Attributes without rows are not written.
 			s.dropped = true
 			s.attributes.inFileOrder(func(*attribute) { s.dropped = false })
 		}
-		filledLater := s.kind == typeCallGraph || s.kind == typePrototype
+		filledLater := s.kind == cubin.SHT_CUDA_CALLGRAPH || s.kind == cubin.SHT_CUDA_PROTOTYPE
 		//rule: Symbols of empty sections are not written.
-		//sassNamemutatesassName: sassNamefalsesassName sassNamessassName.sassNameemptysassName() && !sassNamefilledLatersassName
+		//mutate: false s.empty() && !filledLater
 		if s.symbol != noSymbol && (s.dropped || s.empty() && !filledLater) {
 			w.out.symbols.list[s.symbol].dead = true
 		}
@@ -128,9 +129,9 @@ func (w *writer) orderSymbols() {
 		case !y.global:
 			w.locals = append(w.locals, id)
 		//rule: Unified tables are named, but not written.
-		//sassNamemutatesassName: sassNametruesassName !sassNameisUnifiedTablesassName(sassNameysassName.sassNamenamesassName)
+		//mutate: true !isUnifiedTable(y.name)
 		//rule: With -r shared variables are written.
-		//sassNamemutatesassName: sassNamefalsesassName sassNamewsassName.sassNameoutsassName.sassNamerulessassName.sassNameoptionssassName.sassNameRelocatablesassName
+		//mutate: false w.out.rules.options.Relocatable
 		case w.out.rules.options.Relocatable || !isUnifiedTable(y.name) && (!y.isShared() || w.out.rules.options.Debug):
 			w.globals = append(w.globals, id)
 		}
@@ -163,7 +164,7 @@ func (w *writer) nameSymbols() {
 		}
 	}
 	//rule: Names of global symbols come last.
-	//sassNamemutatesassName: sassNamewsassName.sassNameoutsassName.sassNamesymbolssassName.sassNamelistsassName -> sassNameslicessassName.sassNameBackwardsassName(sassNamewsassName.sassNameoutsassName.sassNamesymbolssassName.sassNamelistsassName)
+	//mutate: w.out.symbols.list -> slices.Backward(w.out.symbols.list)
 	for id := range w.out.symbols.list {
 		if y := &w.out.symbols.list[id]; y.global && w.written(y) && (w.out.rules.options.Relocatable || w.out.rules.options.Debug || !y.isShared()) {
 			w.strings.add(y.name)
@@ -232,10 +233,10 @@ func (w *writer) fillCallGraph() {
 	}
 	group(groupCalls, func(y *symbol) {
 		//rule: Rows of the call graph: the newest first.
-		//sassNamemutatesassName: sassNameforwardsassName
+		//mutate: forward
 		for _, callee := range slices.Backward(y.function.calls) {
 			//rule: Calls of removed functions are not in the call graph.
-			//sassNamemutatesassName: sassNametruesassName
+			//mutate: true
 			if !w.out.symbols.list[callee].dead {
 				row(y.index, w.out.symbols.list[callee].index)
 			}
@@ -248,14 +249,14 @@ func (w *writer) fillCallGraph() {
 	})
 	group(groupIndirect, func(y *symbol) {
 		//rule: Indirect calls: the newest first.
-		//sassNamemutatesassName: sassNameforwardsassName
+		//mutate: forward
 		for _, p := range slices.Backward(y.function.indirect) {
 			row(y.index, w.strings.offset[w.out.calls.prototypes.names[p]])
 		}
 	})
 	group(groupPotential, func(y *symbol) {
 		//rule: Potential calls are kept.
-		//sassNamemutatesassName: sassNameslicessassName.sassNameBackwardsassName(sassNameysassName.sassNamefunctionsassName.sassNamepotentialsassName) -> sassNameysassName.sassNamefunctionsassName.sassNamepotentialsassName[:sassName0sassName]
+		//mutate: slices.Backward(y.function.potential) -> y.function.potential[:0]
 		for _, callee := range slices.Backward(y.function.potential) {
 			if !w.out.symbols.list[callee].dead {
 				row(y.index, w.out.symbols.list[callee].index)
@@ -272,7 +273,7 @@ func (w *writer) listPrototypes() []symbolID {
 	for id := range w.out.symbols.list {
 		y := &w.out.symbols.list[id]
 		//rule: Functions whose address is taken have no row of prototypes.
-		//sassNamemutatesassName: sassNametruesassName sassNamelensassName(sassNamefsassName.sassNametakenAssassName) == sassName0sassName
+		//mutate: true len(f.takenAs) == 0
 		if f := y.function; f != nil && !y.dead && f.prototype != noPrototype && len(f.takenAs) == 0 {
 			list = append(list, symbolID(id))
 		}
@@ -292,7 +293,7 @@ func (w *writer) fillPrototypes(list []symbolID) {
 
 func (w *writer) fillAttributes() {
 	for _, s := range w.body {
-		if s.kind != typeInfo && s.kind != typeCompat {
+		if s.kind != cubin.SHT_CUDA_INFO && s.kind != cubin.SHT_CUDA_COMPAT_INFO {
 			continue
 		}
 		var b []byte

@@ -49,7 +49,7 @@ func TestWeakDataOnce(t *testing.T) {
 			t.Errorf("constants of %d files come to more than fit, and the merger says %v", files, err)
 		}
 		out, err := s.mergeWith(t, p, built, func(o *device.Options) { o.DedupWeakData = true })
-		if a, _ := arch.Parse(s.arch); a.Number >= 100 && errors.As(err, &unknown) {
+		if a, _ := gpu.Parse(s.arch); a.Number >= 100 && errors.As(err, &unknown) {
 			return // it leaves nothing out of programs that are there twice
 		} else if err != nil {
 			t.Fatal(err)
