@@ -38,3 +38,6 @@ func alignUp(n, align uint64) uint64 {
 	}
 	return (n + align - 1) &^ (align - 1)
 }
+
+// isAlignment reports whether something may be aligned so.
+func isAlignment(n uint64) bool { return n > 0 && n <= maxAlign && n&(n-1) == 0 }

@@ -1,6 +1,8 @@
 package device
 
-import "github.com/warpld/warpld/internal/gpu"
+import (
+	"github.com/warpld/warpld/internal/gpu"
+)
 
 // A ruleSet is all that depends on the architecture, the release and the options. It is
 // computed once; nothing else in the package compares numbers of architectures or

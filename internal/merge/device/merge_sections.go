@@ -1,9 +1,36 @@
 package device
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/warpld/warpld/internal/object/cubin"
 	"github.com/warpld/warpld/internal/object/elf64"
 )
+
+// A placement says where in the output a section of an input went.
+type placement struct {
+	section sectionID // noSection: nowhere
+	offset  uint64
+	cut     bool  // it is not there as a whole
+	runs    []run // what is there of it then
+	done    bool
+}
+
+// place gives the offset in the output of one in the section of the input.
+func (p *placement) place(offset uint64) uint64 {
+	if !p.cut {
+		return p.offset + offset
+	}
+	at, _ := slices.BinarySearchFunc(p.runs, offset+1, func(r run, end uint64) int { return cmp.Compare(r.to, end) })
+	if at == len(p.runs) || offset < p.runs[at].from {
+		return nowhere
+	}
+	return p.runs[at].at + offset - p.runs[at].from
+}
+
+// nowhere is the place of what does not come in.
+const nowhere = ^uint64(0)
 
 // placeSection brings a section of an input into the output section of the
 // same name and owner, after what is there already.
@@ -101,21 +128,6 @@ func mergeSections(out *output, o *object) error {
 	return nil
 }
 
-// mergeLateBanks puts the banks aside that come last.
-func mergeLateBanks(rules *ruleSet, mercury *mercuryTable, o *object) error {
-	if !rules.mercury {
-		return nil
-	}
-	for i := range o.file.Sections {
-		if s := &o.file.Sections[i]; s.Type == cubin.SHT_CUDA_CONSTANT_B0 {
-			if err := mercury.mergeLateBank(o, s); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // mergeInfoSections makes sure that every function with attributes has a
 // section for them. Kernels have one already.
 func mergeInfoSections(symbols *symbolTable, sections *sectionTable, o *object) error {
@@ -150,83 +162,4 @@ func infoSection(symbols *symbolTable, sections *sectionTable, name string, text
 func (sections *sectionTable) newGeneratedSections() {
 	sections.callGraph = sections.newSection(section{name: ".nv.callgraph", kind: cubin.SHT_CUDA_CALLGRAPH, align: 4, entry: 8, owner: noSection}, true)
 	sections.prototypes = sections.newSection(section{name: ".nv.prototype", kind: cubin.SHT_CUDA_PROTOTYPE, align: 4, entry: 8, owner: noSection}, true)
-}
-
-// relAction says how the driver treats relocations; it is the same in all
-// programs up to sm_90.
-var relAction = []byte{0x73, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x11, 0x25, 0, 0x05, 0x36}
-
-func newRelAction(rules *ruleSet, sections *sectionTable) {
-	if rules.mercury {
-		return
-	}
-	id := sections.newSection(section{name: ".nv.rel.action", kind: cubin.SHT_CUDA_RELOCINFO, align: 8, entry: 8, owner: noSection}, true)
-	//rule: Every program says how the driver treats relocations.
-	sections.list[id].setData(relAction)
-}
-
-func (s *section) setData(data []byte) {
-	s.pieces, s.size = []piece{{data: data}}, uint64(len(data))
-}
-
-// classOf orders the sections in the file; those of a class stay in the order
-// of their creation.
-func classOf(s *section) int {
-	switch {
-	case isDebug(s.name):
-		//rule: Debug information comes first.
-		//mutate: 0 -> 14
-		return 0
-	case s.kind == elf64.Note:
-		return 1
-	case s.kind == cubin.SHT_CUDA_INFO && s.owner == noSection:
-		return 2
-	case s.kind == cubin.SHT_CUDA_COMPAT_INFO:
-		return 3
-	case s.kind == cubin.SHT_CUDA_INFO:
-		//rule: Attributes of functions come before the call graph.
-		//mutate: 4 -> 6
-		return 4
-	case s.kind == cubin.SHT_CUDA_CALLGRAPH:
-		return 5
-	case s.kind == cubin.SHT_CUDA_PROTOTYPE:
-		return 6
-	case s.kind == cubin.SHT_CUDA_RELOCINFO:
-		return 7
-	case s.kind == elf64.Rel || s.kind == elf64.Rela:
-		//rule: Relocations come before constants.
-		//mutate: 8 -> 10
-		return 8
-	case s.late:
-		return 13
-	case cubin.IsConstantBank(s.kind):
-		//rule: Constants come before code.
-		//mutate: 9 -> 11
-		return 9
-	case s.flags&elf64.Exec != 0:
-		return 10
-	case s.kind == cubin.SHT_CUDA_GLOBAL_INIT:
-		//rule: Variables with values come after code.
-		//mutate: 11 -> 9
-		return 11
-	}
-	return 12 // without bytes
-}
-
-// fileType is the type of a section in the file: in executables there are none
-// for the kinds of variables.
-func (rules *ruleSet) fileType(t elf64.SectionType) elf64.SectionType {
-	switch {
-	case rules.options.Relocatable:
-		return t
-	case occupiesOnly(t):
-		//rule: Sections without bytes are of one type in executables.
-		//mutate: elf64.NoBits -> t
-		return elf64.NoBits
-	case t == cubin.SHT_CUDA_GLOBAL_INIT || cubin.IsConstantBank(t):
-		//rule: Kinds of sections of variables are not in executables.
-		//mutate: elf64.ProgBits -> t
-		return elf64.ProgBits
-	}
-	return t
 }

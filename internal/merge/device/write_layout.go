@@ -324,3 +324,21 @@ func (w *writer) putSymbols(b []byte) {
 		le.PutUint64(row[16:], y.size)
 	}
 }
+
+// fileType is the type of a section in the file: in executables there are none
+// for the kinds of variables.
+func (rules *ruleSet) fileType(t elf64.SectionType) elf64.SectionType {
+	switch {
+	case rules.options.Relocatable:
+		return t
+	case occupiesOnly(t):
+		//rule: Sections without bytes are of one type in executables.
+		//mutate: elf64.NoBits -> t
+		return elf64.NoBits
+	case t == cubin.SHT_CUDA_GLOBAL_INIT || cubin.IsConstantBank(t):
+		//rule: Kinds of sections of variables are not in executables.
+		//mutate: elf64.ProgBits -> t
+		return elf64.ProgBits
+	}
+	return t
+}

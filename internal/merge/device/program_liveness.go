@@ -1,7 +1,6 @@
 package device
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/warpld/warpld/internal/glob"
@@ -159,24 +158,6 @@ func addStarted(rules *ruleSet, symbols *symbolTable, filter *kernelFilter, kern
 	return kernels, nil
 }
 
-// spread marks what is reachable.
-func (g *graph) spread(live []bool, from []int32) {
-	todo := slices.Clone(from)
-	for _, node := range from {
-		live[node] = true
-	}
-	for len(todo) > 0 {
-		node := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		for _, to := range g.edges[node] {
-			if !live[to] {
-				live[to] = true
-				todo = append(todo, to)
-			}
-		}
-	}
-}
-
 func removeFunction(symbols *symbolTable, sections *sectionTable, filter *kernelFilter, report *linkReport, y *symbol) {
 	if y.defined() {
 		report.removed = append(report.removed, Removal{Symbol: y.name, From: y.origin, Kernel: y.isKernel(), Reason: filter.removalReason(y)})
@@ -243,58 +224,4 @@ func reportUndefined(symbols *symbolTable, sections *sectionTable, calls *callGr
 			undefined(symbols, sections, calls, report, symbolID(id))
 		}
 	}
-}
-
-// A reachability says what each live kernel reaches.
-type reachability struct {
-	kernels []symbolID
-	// from are the functions that a kernel reaches: itself, then callees before
-	// callers.
-	from map[symbolID][]symbolID
-	// by are the kernels that reach a function.
-	by map[symbolID][]symbolID
-}
-
-// tableOrder calls do with the symbols as the output orders them: local and
-// weak ones, then the global ones.
-func (symbols *symbolTable) tableOrder(do func(id symbolID, y *symbol)) {
-	for _, global := range []bool{false, true} {
-		for id := range symbols.list {
-			if y := &symbols.list[id]; y.global == global {
-				do(symbolID(id), y)
-			}
-		}
-	}
-}
-
-// maxReached bounds the pairs of kernels and functions that they reach.
-const maxReached = 1 << 25
-
-// findReached finds what each live kernel reaches.
-func findReached(symbols *symbolTable, calls *callGraph) error {
-	r := reachability{from: map[symbolID][]symbolID{}, by: map[symbolID][]symbolID{}}
-	symbols.tableOrder(func(id symbolID, y *symbol) {
-		if y.isKernel() {
-			r.kernels = append(r.kernels, id)
-		}
-	})
-	w := calls.graph.newWalk()
-	pairs := 0
-	for _, k := range r.kernels {
-		reached := []symbolID{k}
-		w.from(int32(k), func(node int32) {
-			if node < calls.graph.symbols && node != int32(k) {
-				reached = append(reached, symbolID(node))
-			}
-		})
-		r.from[k] = reached
-		if pairs += len(reached); pairs > maxReached {
-			return unsupported("", "a program whose kernels reach more than %d functions", maxReached)
-		}
-		for _, f := range reached {
-			r.by[f] = append(r.by[f], k)
-		}
-	}
-	calls.reached = r
-	return nil
 }

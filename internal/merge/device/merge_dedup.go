@@ -14,21 +14,6 @@ type run struct {
 	at       uint64 // in the output
 }
 
-// place gives the offset in the output of one in the section of the input.
-func (p *placement) place(offset uint64) uint64 {
-	if !p.cut {
-		return p.offset + offset
-	}
-	at, _ := slices.BinarySearchFunc(p.runs, offset+1, func(r run, end uint64) int { return cmp.Compare(r.to, end) })
-	if at == len(p.runs) || offset < p.runs[at].from {
-		return nowhere
-	}
-	return p.runs[at].at + offset - p.runs[at].from
-}
-
-// nowhere is the place of what does not come in.
-const nowhere = ^uint64(0)
-
 // dedupSections finds the sections of an input that come in without the variables that
 // another definition has won over, if that is what the options say. It is done where
 // all that refers to a section does so by the name of a variable, and within that.

@@ -165,11 +165,17 @@ func rewriteFrames(symbols *symbolTable, sections *sectionTable) error {
 	return nil
 }
 
-// contents joins the pieces of a section.
-func (s *section) contents() []byte {
-	b := make([]byte, s.size)
-	for _, p := range s.pieces {
-		copy(b[p.offset:], p.data)
+// mergeLateBanks puts the banks aside that come last.
+func mergeLateBanks(rules *ruleSet, mercury *mercuryTable, o *object) error {
+	if !rules.mercury {
+		return nil
 	}
-	return b
+	for i := range o.file.Sections {
+		if s := &o.file.Sections[i]; s.Type == cubin.SHT_CUDA_CONSTANT_B0 {
+			if err := mercury.mergeLateBank(o, s); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

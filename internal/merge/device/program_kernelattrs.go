@@ -1,9 +1,10 @@
 package device
 
 import (
-	"github.com/warpld/warpld/internal/object/cubin"
 	"math"
 	"slices"
+
+	"github.com/warpld/warpld/internal/object/cubin"
 )
 
 // unknownStack is written where recursion makes the size unknowable.

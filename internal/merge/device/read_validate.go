@@ -188,9 +188,6 @@ func fits(y *elf64.Symbol, s *elf64.Section, index uint32) bool {
 	return y.Value <= s.Size && y.Size <= s.Size-y.Value
 }
 
-// isAlignment reports whether something may be aligned so.
-func isAlignment(n uint64) bool { return n > 0 && n <= maxAlign && n&(n-1) == 0 }
-
 // isAligned reports whether something that a relocation may be about is at an offset:
 // an instruction, an address in data, anything in debug information other than frames.
 func isAligned(offset uint64, target *elf64.Section) bool {

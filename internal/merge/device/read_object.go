@@ -29,15 +29,6 @@ const (
 	noSection sectionID = -1
 )
 
-// A placement says where in the output a section of an input went.
-type placement struct {
-	section sectionID // noSection: nowhere
-	offset  uint64
-	cut     bool  // it is not there as a whole
-	runs    []run // what is there of it then
-	done    bool
-}
-
 // An object is an input while it is brought in.
 type object struct {
 	name    string

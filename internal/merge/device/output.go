@@ -6,6 +6,15 @@ import (
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
+// contents joins the pieces of a section.
+func (s *section) contents() []byte {
+	b := make([]byte, s.size)
+	for _, p := range s.pieces {
+		copy(b[p.offset:], p.data)
+	}
+	return b
+}
+
 // An output is the cubin being built. Its parts are tables that the passes work on; a
 // pass takes those that it needs.
 type output struct {
@@ -300,4 +309,20 @@ func (sections *sectionTable) findOrNew(s section, withSymbol bool) sectionID {
 		return id
 	}
 	return sections.newSection(s, withSymbol)
+}
+
+// tableOrder calls do with the symbols as the output orders them: local and
+// weak ones, then the global ones.
+func (symbols *symbolTable) tableOrder(do func(id symbolID, y *symbol)) {
+	for _, global := range []bool{false, true} {
+		for id := range symbols.list {
+			if y := &symbols.list[id]; y.global == global {
+				do(symbolID(id), y)
+			}
+		}
+	}
+}
+
+func (s *section) setData(data []byte) {
+	s.pieces, s.size = []piece{{data: data}}, uint64(len(data))
 }

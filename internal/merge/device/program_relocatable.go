@@ -3,9 +3,10 @@ package device
 import (
 	"bytes"
 	"cmp"
+	"slices"
+
 	"github.com/warpld/warpld/internal/object/cubin"
 	"github.com/warpld/warpld/internal/object/elf64"
-	"slices"
 )
 
 // The result of -r is an input of a later link, which has to come to what a link

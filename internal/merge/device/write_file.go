@@ -7,6 +7,50 @@ import (
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
+// classOf orders the sections in the file; those of a class stay in the order
+// of their creation.
+func classOf(s *section) int {
+	switch {
+	case isDebug(s.name):
+		//rule: Debug information comes first.
+		//mutate: 0 -> 14
+		return 0
+	case s.kind == elf64.Note:
+		return 1
+	case s.kind == cubin.SHT_CUDA_INFO && s.owner == noSection:
+		return 2
+	case s.kind == cubin.SHT_CUDA_COMPAT_INFO:
+		return 3
+	case s.kind == cubin.SHT_CUDA_INFO:
+		//rule: Attributes of functions come before the call graph.
+		//mutate: 4 -> 6
+		return 4
+	case s.kind == cubin.SHT_CUDA_CALLGRAPH:
+		return 5
+	case s.kind == cubin.SHT_CUDA_PROTOTYPE:
+		return 6
+	case s.kind == cubin.SHT_CUDA_RELOCINFO:
+		return 7
+	case s.kind == elf64.Rel || s.kind == elf64.Rela:
+		//rule: Relocations come before constants.
+		//mutate: 8 -> 10
+		return 8
+	case s.late:
+		return 13
+	case cubin.IsConstantBank(s.kind):
+		//rule: Constants come before code.
+		//mutate: 9 -> 11
+		return 9
+	case s.flags&elf64.Exec != 0:
+		return 10
+	case s.kind == cubin.SHT_CUDA_GLOBAL_INIT:
+		//rule: Variables with values come after code.
+		//mutate: 11 -> 9
+		return 11
+	}
+	return 12 // without bytes
+}
+
 // Sections that come first in every file.
 const (
 	indexShstrtab = 1
@@ -177,127 +221,5 @@ func (w *writer) nameSymbols() {
 	}
 	for _, id := range w.lates {
 		w.strings.add(w.out.symbols.list[id].name)
-	}
-}
-
-// fillNotes makes the notes: the records of this link and of the tools before
-// it, and what the output is for.
-func (w *writer) fillNotes() {
-	const (
-		toolType = 2000
-		archType = 1000
-	)
-	r := &w.out.rules.options.Record
-	var desc, text []byte
-	desc = le.AppendUint32(desc, 2) // version of the record
-	for _, s := range []string{r.Output, r.Name, r.Version, r.Build, r.Options} {
-		desc = le.AppendUint32(desc, uint32(len(text)))
-		text = append(append(text, s...), 0)
-	}
-	desc = append(desc, text...)
-	for len(desc)%4 != 0 {
-		desc = append(desc, 0)
-	}
-	tools := &w.out.sections.list[w.out.sections.toolNote]
-	tools.setData(noteRecord(toolType, desc))
-	for _, record := range w.out.notes.records {
-		tools.pieces = append(tools.pieces, piece{tools.size, record})
-		tools.size += uint64(len(record))
-	}
-	desc = le.AppendUint16(nil, 2)
-	desc = le.AppendUint16(desc, uint16(w.out.notes.virtual))
-	desc = le.AppendUint32(desc, uint32(w.out.rules.options.Release.Number()))
-	w.out.sections.list[w.out.sections.archNote].setData(noteRecord(archType, desc))
-}
-
-func noteRecord(kind uint32, desc []byte) []byte {
-	const vendor = "NVIDIA Corp\x00"
-	b := le.AppendUint32(nil, uint32(len(vendor)))
-	b = le.AppendUint32(b, uint32(len(desc)))
-	b = le.AppendUint32(b, kind)
-	return append(append(b, vendor...), desc...)
-}
-
-// fillCallGraph writes the groups; rows by the age of the function, and those
-// of a function the newest first.
-func (w *writer) fillCallGraph() {
-	var b []byte
-	row := func(first, second uint32) { b = le.AppendUint32(le.AppendUint32(b, first), second) }
-	group := func(number int32, rows func(y *symbol)) {
-		row(0, uint32(number))
-		for id := range w.out.symbols.list {
-			if y := &w.out.symbols.list[id]; y.function != nil && !y.dead {
-				rows(y)
-			}
-		}
-	}
-	group(groupCalls, func(y *symbol) {
-		//rule: Rows of the call graph: the newest first.
-		//mutate: forward
-		for _, callee := range slices.Backward(y.function.calls) {
-			//rule: Calls of removed functions are not in the call graph.
-			//mutate: true
-			if !w.out.symbols.list[callee].dead {
-				row(y.index, w.out.symbols.list[callee].index)
-			}
-		}
-	})
-	group(groupTaken, func(y *symbol) {
-		for _, p := range y.function.takenAs {
-			row(y.index, w.strings.offset[w.out.calls.prototypes.names[p]])
-		}
-	})
-	group(groupIndirect, func(y *symbol) {
-		//rule: Indirect calls: the newest first.
-		//mutate: forward
-		for _, p := range slices.Backward(y.function.indirect) {
-			row(y.index, w.strings.offset[w.out.calls.prototypes.names[p]])
-		}
-	})
-	group(groupPotential, func(y *symbol) {
-		//rule: Potential calls are kept.
-		//mutate: slices.Backward(y.function.potential) -> y.function.potential[:0]
-		for _, callee := range slices.Backward(y.function.potential) {
-			if !w.out.symbols.list[callee].dead {
-				row(y.index, w.out.symbols.list[callee].index)
-			}
-		}
-	})
-	w.out.sections.list[w.out.sections.callGraph].setData(b)
-}
-
-// listPrototypes are the functions with a row in .nv.prototype; those whose
-// address is taken have one in the call graph instead.
-func (w *writer) listPrototypes() []symbolID {
-	var list []symbolID
-	for id := range w.out.symbols.list {
-		y := &w.out.symbols.list[id]
-		//rule: Functions whose address is taken have no row of prototypes.
-		//mutate: true len(f.takenAs) == 0
-		if f := y.function; f != nil && !y.dead && f.prototype != noPrototype && len(f.takenAs) == 0 {
-			list = append(list, symbolID(id))
-		}
-	}
-	return list
-}
-
-func (w *writer) fillPrototypes(list []symbolID) {
-	var b []byte
-	for _, id := range list {
-		y := &w.out.symbols.list[id]
-		b = le.AppendUint32(b, y.index)
-		b = le.AppendUint32(b, w.strings.offset[w.out.calls.prototypes.names[y.function.prototype]])
-	}
-	w.out.sections.list[w.out.sections.prototypes].setData(b)
-}
-
-func (w *writer) fillAttributes() {
-	for _, s := range w.body {
-		if s.kind != cubin.SHT_CUDA_INFO && s.kind != cubin.SHT_CUDA_COMPAT_INFO {
-			continue
-		}
-		var b []byte
-		s.attributes.inFileOrder(func(x *attribute) { b = x.appendTo(b, w.out.symbols.list) })
-		s.setData(b)
 	}
 }

@@ -67,37 +67,3 @@ func (t *stringTable) addWithRoom(s string, room int) {
 		t.data = append(t.data, make([]byte, room-len(s))...)
 	}
 }
-
-// A prototypeID is the place of a prototype's string in the order of first
-// use, which is also its order in .strtab.
-type prototypeID int32
-
-const noPrototype prototypeID = -1
-
-// A prototypeTable holds the prototypes and which functions of each have
-// their address taken.
-type prototypeTable struct {
-	names []string
-	id    map[string]prototypeID
-	taken [][]symbolID
-	known map[takenKey]bool // what is in taken
-}
-
-// A takenKey is a function whose address is taken under a prototype.
-type takenKey struct {
-	function  symbolID
-	prototype prototypeID
-}
-
-func (t *prototypeTable) intern(name string) prototypeID {
-	if id, ok := t.id[name]; ok {
-		return id
-	}
-	if t.id == nil {
-		t.id, t.known = map[string]prototypeID{}, map[takenKey]bool{}
-	}
-	id := prototypeID(len(t.names))
-	t.id[name] = id
-	t.names, t.taken = append(t.names, name), append(t.taken, nil)
-	return id
-}
