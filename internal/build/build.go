@@ -116,7 +116,7 @@ type build struct {
 	mergeArguments []string
 	// keepsAllKernels: the merger removes no kernels, whatever the options say.
 	keepsAllKernels bool
-	result         Result
+	result          Result
 }
 
 // newBuild returns a build with the steps that do not depend on others.

@@ -20,7 +20,8 @@ func (s *Settings) mergeParts(parts []Part) *action.Result {
 		return inputs, nil
 	})
 	if err != nil {
-		return &action.Result{ExitCode: 1, Stderr: fmt.Append([]byte(said), err), Missing: []string{outputFile, registerFile, AnswerFile}}
+		return &action.Result{ExitCode: 1, Stderr: fmt.Append([]byte(said), err), Missing: []string{outputFile,
+			registerFile, AnswerFile}}
 	}
 	return &action.Result{Stderr: []byte(said), Outputs: map[string]action.Content{
 		outputFile: m.cubin, registerFile: m.registration, AnswerFile: m.answer}}

@@ -39,7 +39,8 @@ func TestRunInProcess(t *testing.T) {
 		return r
 	}
 	sound := part(objecttest.Cubin(objecttest.CubinFile{Arch: 80}))
-	if out, err := ParseOwnResult(sound, run(own.Action(sound, []string{"-arch=sm_80"}))); err == nil || !strings.Contains(err.Error(), "a.cubin") {
+	if out, err := ParseOwnResult(sound, run(own.Action(sound, []string{"-arch=sm_80"}))); err == nil ||
+		!strings.Contains(err.Error(), "a.cubin") {
 		t.Errorf("code without a version of the ABI gives %v, %v", out, err)
 	}
 	run(Vendor("/cuda/nvlink").Action(sound, nil))

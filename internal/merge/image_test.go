@@ -15,10 +15,12 @@ func TestImage(t *testing.T) {
 		want        string
 	}{
 		{nil, "0000000000"},
-		{[]device.PassThrough{{Offset: 0, Data: []byte("ab")}, {Offset: 2, Data: []byte("c")}, {Offset: 8, Data: []byte("yz")}}, "abc00000yz"},
+		{[]device.PassThrough{{Offset: 0, Data: []byte("ab")}, {Offset: 2, Data: []byte("c")},
+			{Offset: 8, Data: []byte("yz")}}, "abc00000yz"},
 		{[]device.PassThrough{{Offset: 3, Data: []byte("mnop")}}, "000mnop000"},
 	} {
-		content := action.Content{Stream: newImage(&device.Output{Cubin: []byte("0000000000"), PassThrough: test.passThrough})}
+		content := action.Content{Stream: newImage(&device.Output{Cubin: []byte("0000000000"),
+			PassThrough: test.passThrough})}
 		got, err := content.Read()
 		if err != nil || string(got) != test.want || content.Size() != int64(len(test.want)) {
 			t.Errorf("%v: read %q of %d bytes, %v", test.passThrough, got, content.Size(), err)

@@ -13,9 +13,11 @@ import (
 func TestWhatNvlinkSays(t *testing.T) {
 	const rest = "callgraph for sm_80:\n1: ^ka(int *) [24] -> 2\n"
 	out, err := ParseResult(parts, &action.Result{
-		Stderr: []byte("nvlink info    : Input 'part-00001.cubin' has no host code, which could cause later host link error if there is a reference to it\n" +
+		Stderr: []byte("nvlink info    : Input 'part-00001.cubin' has no host code, " +
+			"which could cause later host link error if there is a reference to it\n" +
 			rest + "nvlink warning : something in part-00000.o\n"),
-		Outputs: map[string]action.Content{outputFile: action.Bytes(objecttest.Cubin(objecttest.CubinFile{Arch: 80, Linked: true})), registerFile: action.Bytes([]byte("DEFINE_REGISTER_FUNC(_a)\n"))},
+		Outputs: map[string]action.Content{outputFile: action.Bytes(objecttest.Cubin(objecttest.CubinFile{Arch: 80,
+			Linked: true})), registerFile: action.Bytes([]byte("DEFINE_REGISTER_FUNC(_a)\n"))},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +36,8 @@ func TestWhatNvlinkSays(t *testing.T) {
 
 // nvlink makes files of gigabytes of damaged cubins, and says that all is well.
 func TestUnsoundResult(t *testing.T) {
-	_, err := ParseResult(parts, &action.Result{Outputs: map[string]action.Content{outputFile: action.Bytes([]byte("\x7fELF")), registerFile: action.Bytes(nil)}})
+	_, err := ParseResult(parts, &action.Result{Outputs: map[string]action.Content{outputFile: action.Bytes(
+		[]byte("\x7fELF")), registerFile: action.Bytes(nil)}})
 	if m := message.Of(err); len(m) != 1 || m[0].ID != "merge-unsound" || m[0].Severity != message.Fatal {
 		t.Errorf("a result that is cut off gives %v", err)
 	}

@@ -120,7 +120,8 @@ func Explain(vendor, own error) {
 func (a *Answer) name(parts []Part) {
 	a.NotCovered = withOrigins(a.NotCovered, parts)
 	for _, m := range a.Messages {
-		m.Text, m.Hint, m.Origin.File = withOrigins(m.Text, parts), withOrigins(m.Hint, parts), withOrigins(m.Origin.File, parts)
+		m.Text, m.Hint, m.Origin.File = withOrigins(m.Text, parts), withOrigins(m.Hint, parts), withOrigins(m.Origin.File,
+			parts)
 		for i, note := range m.Notes {
 			m.Notes[i] = withOrigins(note, parts)
 		}

@@ -44,23 +44,29 @@ func answered(a Answer) *action.Result {
 		panic(err)
 	}
 	return &action.Result{Outputs: map[string]action.Content{
-		AnswerFile: action.Bytes(text), outputFile: action.Bytes(objecttest.Cubin(objecttest.CubinFile{Arch: 80, Linked: true})), registerFile: action.Bytes([]byte(Registration([]string{"_1"})))}}
+		AnswerFile: action.Bytes(text), outputFile: action.Bytes(objecttest.Cubin(objecttest.CubinFile{Arch: 80,
+			Linked: true})), registerFile: action.Bytes([]byte(Registration([]string{"_1"})))}}
 }
 
 func TestParseOwnResult(t *testing.T) {
-	out, err := ParseOwnResult(parts, answered(Answer{Messages: message.List{{Severity: message.Warning, Text: "in part-00001.cubin", Notes: []string{"part-00000.o"}}},
+	out, err := ParseOwnResult(parts, answered(Answer{Messages: message.List{{Severity: message.Warning,
+		Text: "in part-00001.cubin", Notes: []string{"part-00000.o"}}},
 		Removed: []device.Removal{{Symbol: "f", From: "part-00000.o"}}}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m := out.Said[0]; m.Text != `in lib "x".a:b.o` || m.Notes[0] != "dir/a.o" || out.Removed[0].From != "dir/a.o" || out.Registered[0] != "_1" {
+	if m := out.Said[0]; m.Text != `in lib "x".a:b.o` || m.Notes[0] != "dir/a.o" || out.Removed[0].From != "dir/a.o" ||
+		out.Registered[0] != "_1" {
 		t.Errorf("the outcome is %+v, its message %+v", out, m)
 	}
-	if _, err := ParseOwnResult(parts, answered(Answer{Failed: true, Messages: message.List{{Severity: message.Error, Text: "'part-00000.o'"}}})); err == nil || err.Error() != "'dir/a.o'" {
+	if _, err := ParseOwnResult(parts, answered(Answer{Failed: true,
+		Messages: message.List{{Severity: message.Error, Text: "'part-00000.o'"}}})); err == nil ||
+		err.Error() != "'dir/a.o'" {
 		t.Errorf("a failed merge: %v", err)
 	}
 	var unknown *NotCovered
-	for _, r := range []*action.Result{answered(Answer{NotCovered: "x of part-00000.o"}), {Signal: "killed"}, {TimedOut: true}, {ExitCode: 1, Stderr: []byte("usage")}} {
+	for _, r := range []*action.Result{answered(Answer{NotCovered: "x of part-00000.o"}), {Signal: "killed"},
+		{TimedOut: true}, {ExitCode: 1, Stderr: []byte("usage")}} {
 		if _, err := ParseOwnResult(parts, r); !errors.As(err, &unknown) {
 			t.Errorf("%+v: %v", r, err)
 		}
@@ -68,8 +74,10 @@ func TestParseOwnResult(t *testing.T) {
 }
 
 func TestExplain(t *testing.T) {
-	vendor := message.List{{Severity: message.Error, ID: "tool", Text: "x"}, {Severity: message.Fatal, ID: "tool", Text: "merge_elf failed"}}
-	Explain(vendor, message.List{{Severity: message.Warning, Text: "x", ID: "other"}, {Severity: message.Error, Text: "x", ID: "own", Symbol: "f", Notes: []string{"why"}}})
+	vendor := message.List{{Severity: message.Error, ID: "tool", Text: "x"}, {Severity: message.Fatal, ID: "tool",
+		Text: "merge_elf failed"}}
+	Explain(vendor, message.List{{Severity: message.Warning, Text: "x", ID: "other"}, {Severity: message.Error,
+		Text: "x", ID: "own", Symbol: "f", Notes: []string{"why"}}})
 	if m := vendor[0]; m.ID != "own" || m.Symbol != "f" || len(m.Notes) != 1 || m.Text != "x" || vendor[1].ID != "tool" {
 		t.Errorf("explained: %+v, %+v", vendor[0], vendor[1])
 	}

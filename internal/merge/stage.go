@@ -39,7 +39,8 @@ type named struct {
 // DoFiles does what the arguments after Stage say, with files that open returns. The
 // result is the files to write and what to print. They hold an answer also when there
 // is no output; an error means that there is none.
-func DoFiles(args []string, open func(name string) ([]byte, error)) (files map[string]action.Content, said string, err error) {
+func DoFiles(args []string, open func(name string) ([]byte, error)) (files map[string]action.Content, said string,
+	err error) {
 	j, err := parseJob(args)
 	if err != nil {
 		return nil, "", err
@@ -91,7 +92,8 @@ func (s *Settings) merge(open func() ([]named, error)) (m merged, said string, e
 		said += message.Style{}.Render(m)
 	}
 	text, err := json.Marshal(answer)
-	return merged{action.Content{Stream: newImage(&done)}, action.Bytes(text), action.Bytes([]byte(Registration(ids)))}, said, err
+	return merged{action.Content{Stream: newImage(&done)}, action.Bytes(text), action.Bytes([]byte(Registration(ids)))},
+		said, err
 }
 
 // flags are the options of nvlink without a value that the merger knows.
@@ -159,7 +161,8 @@ func parseJob(args []string) (*job, error) {
 	if j.output == "" || len(record) != 5 {
 		return nil, fmt.Errorf("%w: an output and five fields of a record are wanted", ErrUsage)
 	}
-	j.settings.Options.Record = cubin.Tool{Output: record[0], Name: record[1], Version: record[2], Build: record[3], Options: record[4]}
+	j.settings.Options.Record = cubin.Tool{Output: record[0], Name: record[1], Version: record[2], Build: record[3],
+		Options: record[4]}
 	return j, nil
 }
 

@@ -30,7 +30,8 @@ func TestInputs(t *testing.T) {
 		{"part-00003.o", hostelf.Carry(fat, "_3", refs), device.HostKnown, []string{"k*"}, "_3"},
 	} {
 		in, id, err := inputOf(test.name, test.data)
-		if err != nil || in.Host != test.host || !slices.Equal(in.LaunchedExternal, test.launched) || id != test.id || !slices.Equal(in.Cubin[:len(code)], code) {
+		if err != nil || in.Host != test.host || !slices.Equal(in.LaunchedExternal, test.launched) || id != test.id ||
+			!slices.Equal(in.Cubin[:len(code)], code) {
 			t.Errorf("%s: %+v %q %v", test.name, in, id, err)
 		}
 		if want := test.id == "" && test.name != "part-00000.cubin"; in.Runtime != want {

@@ -26,10 +26,12 @@ func TestFindRecords(t *testing.T) {
 		instructions uint64
 		want         []uint32
 	}{
-		"all of them":            {capsuleOf(3, 0, half, whole, last), 4, []uint32{16, 32, inGroup, inGroup}},
-		"one in the other":       {capsuleOf(3, 2, half, last), 4, []uint32{16, inFirstProgram, inGroup, inGroup}},
-		"short ones":             {capsuleOf(3, 0, record(4, recordShort), record(4, recordCall), record(2, recordWait|recordFlag)), 3, []uint32{16, 20, 24}},
-		"one that follows":       {capsuleOf(2, 0, record(18, recordMixed, 1, recordHalf), whole), 3, []uint32{inGroup, inGroup, 34}},
+		"all of them":      {capsuleOf(3, 0, half, whole, last), 4, []uint32{16, 32, inGroup, inGroup}},
+		"one in the other": {capsuleOf(3, 2, half, last), 4, []uint32{16, inFirstProgram, inGroup, inGroup}},
+		"short ones": {capsuleOf(3, 0, record(4, recordShort), record(4, recordCall),
+			record(2, recordWait|recordFlag)), 3, []uint32{16, 20, 24}},
+		"one that follows": {capsuleOf(2, 0, record(18, recordMixed, 1, recordHalf), whole), 3,
+			[]uint32{inGroup, inGroup, 34}},
 		"a long one follows":     {capsuleOf(1, 0, record(34, recordMixed|recordFlag, 0, recordWhole)), 1, []uint32{16}},
 		"an unknown record":      {capsuleOf(1, 0, record(16, 3)), 1, nil},
 		"no record":              {capsuleOf(2, 0, half), 2, nil},
@@ -43,7 +45,7 @@ func TestFindRecords(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, known := findRecords(c.capsule, c.instructions)
-			if known != (c.want != nil) || known && !cmp.Equal(got, c.want) {
+			if known != (c.want != nil) || (known && !cmp.Equal(got, c.want)) {
 				t.Errorf("%v, %v; want %v", got, known, c.want)
 			}
 		})
@@ -83,18 +85,24 @@ func TestLineTable(t *testing.T) {
 		want  []byte
 		wants []relocation
 	}{
-		"all":           {lines(1, 2), []relocation{row(0, 0, 1), row(0, 1, 2)}, lines(1, 2), []relocation{row(0, 0, 1), row(0, 1, 2)}},
-		"another order": {lines(2, 1), []relocation{row(0, 0, 2), row(0, 1, 1)}, lines(1, 2), []relocation{row(0, 0, 1), row(0, 1, 2)}},
-		"one is gone":   {lines(1, 2, 3), []relocation{row(0, 0, 1), row(0, 2, 3)}, lines(1, 3), []relocation{row(0, 0, 1), row(0, 1, 3)}},
-		"none is left":  {lines(1, 2), nil, lines(), nil},
-		"two units": {slices.Concat(lines(1, 2), lines(3)), []relocation{row(0, 1, 2), row(second, 0, 3)}, slices.Concat(lines(2), lines(3)),
+		"all": {lines(1, 2), []relocation{row(0, 0, 1), row(0, 1, 2)}, lines(1, 2), []relocation{row(0, 0, 1),
+			row(0, 1, 2)}},
+		"another order": {lines(2, 1), []relocation{row(0, 0, 2), row(0, 1, 1)}, lines(1, 2), []relocation{row(0, 0, 1),
+			row(0, 1, 2)}},
+		"one is gone": {lines(1, 2, 3), []relocation{row(0, 0, 1), row(0, 2, 3)}, lines(1, 3), []relocation{row(0, 0, 1),
+			row(0, 1, 3)}},
+		"none is left": {lines(1, 2), nil, lines(), nil},
+		"two units": {slices.Concat(lines(1, 2), lines(3)), []relocation{row(0, 1, 2), row(second, 0, 3)},
+			slices.Concat(lines(2), lines(3)),
 			[]relocation{row(0, 0, 2), row(uint64(len(lines(2))), 0, 3)}},
-		"inlined calls stay":     {inlined, []relocation{row(0, 0, 1), row(0, 1, 2)}, inlined, []relocation{row(0, 0, 1), row(0, 1, 2)}},
-		"inlined calls move":     {inlined, []relocation{row(0, 0, 2), row(0, 1, 1)}, nil, nil},
-		"two rows":               {lines(1), []relocation{row(0, 0, 1), row(0, 0, 1)}, nil, nil},
-		"a row in the header":    {lines(1), []relocation{{offset: 4}}, nil, nil},
-		"half a unit":            {lines(1)[:30], []relocation{row(0, 0, 1)}, nil, nil},
-		"a sequence without end": {append(lines(1)[:lineHead+lineSize-3:lineHead+lineSize-3], 4, 4, 4), []relocation{row(0, 0, 1)}, nil, nil},
+		"inlined calls stay": {inlined, []relocation{row(0, 0, 1), row(0, 1, 2)}, inlined, []relocation{row(0, 0, 1),
+			row(0, 1, 2)}},
+		"inlined calls move":  {inlined, []relocation{row(0, 0, 2), row(0, 1, 1)}, nil, nil},
+		"two rows":            {lines(1), []relocation{row(0, 0, 1), row(0, 0, 1)}, nil, nil},
+		"a row in the header": {lines(1), []relocation{{offset: 4}}, nil, nil},
+		"half a unit":         {lines(1)[:30], []relocation{row(0, 0, 1)}, nil, nil},
+		"a sequence without end": {append(lines(1)[:lineHead+lineSize-3:lineHead+lineSize-3], 4, 4, 4),
+			[]relocation{row(0, 0, 1)}, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			made := lineTable{old: c.old, rows: c.rows, order: []int32{0, 1, 2, 3}}

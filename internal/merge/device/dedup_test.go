@@ -19,17 +19,21 @@ func weakData(number int, rows []objecttest.Relocation, variables ...objecttest.
 		v.Section, v.Other = 2, cubin.STO_CUDA_GLOBAL
 		symbols = append(symbols, v)
 	}
-	symbols = append(symbols, objecttest.Symbol{Name: kernel, Info: bindGlobal | 2, Other: cubin.STO_CUDA_ENTRY, Section: 1, Size: 32})
+	symbols = append(symbols, objecttest.Symbol{Name: kernel, Info: bindGlobal | 2, Other: cubin.STO_CUDA_ENTRY,
+		Section: 1, Size: 32})
 	table, names := objecttest.Symbols(symbols...)
 	data := []byte(strings.Repeat(string(rune('a'+number)), 24))
-	return objecttest.ELF(objecttest.ELFFile{Machine: 190, ABIVersion: 8, Flags: 80<<8 | 4, Sections: []objecttest.Section{
-		{Name: ".text." + kernel, Flags: elf64.Alloc | elf64.Exec, Info: uint32(len(symbols)), Data: make([]byte, 32)},
-		{Name: ".nv.global.init", Type: uint32(cubin.SHT_CUDA_GLOBAL_INIT), Flags: elf64.Alloc | elf64.Write, Data: data},
-		{Name: ".rela.text." + kernel, Type: uint32(elf64.Rela), Flags: elf64.InfoLink, Info: 1, Link: 6, EntSize: elf64.RelaSize, Data: objecttest.Relocations(rows...)},
-		{Name: ".note.nv.cuinfo", Type: uint32(elf64.Note), Flags: 0x1000000, Data: noteRecord(1000, []byte{2, 0, 80, 0, 130, 0, 0, 0})},
-		{Name: ".strtab", Type: uint32(elf64.Strtab), Data: names},
-		{Name: ".symtab", Type: uint32(elf64.Symtab), Link: 5, EntSize: elf64.SymbolSize, Data: table},
-	}})
+	return objecttest.ELF(objecttest.ELFFile{Machine: 190, ABIVersion: 8, Flags: 80<<8 | 4,
+		Sections: []objecttest.Section{
+			{Name: ".text." + kernel, Flags: elf64.Alloc | elf64.Exec, Info: uint32(len(symbols)), Data: make([]byte, 32)},
+			{Name: ".nv.global.init", Type: uint32(cubin.SHT_CUDA_GLOBAL_INIT), Flags: elf64.Alloc | elf64.Write, Data: data},
+			{Name: ".rela.text." + kernel, Type: uint32(elf64.Rela), Flags: elf64.InfoLink, Info: 1, Link: 6,
+				EntSize: elf64.RelaSize, Data: objecttest.Relocations(rows...)},
+			{Name: ".note.nv.cuinfo", Type: uint32(elf64.Note), Flags: 0x1000000,
+				Data: noteRecord(1000, []byte{2, 0, 80, 0, 130, 0, 0, 0})},
+			{Name: ".strtab", Type: uint32(elf64.Strtab), Data: names},
+			{Name: ".symtab", Type: uint32(elf64.Symtab), Link: 5, EntSize: elf64.SymbolSize, Data: table},
+		}})
 }
 
 func TestWeakDataOnce(t *testing.T) {
@@ -44,13 +48,16 @@ func TestWeakDataOnce(t *testing.T) {
 		second []byte
 		want   string // what comes after the first
 	}{
-		"all":         {weakData(1, nil, weak("x", 0, 8), weak("y", 8, 16)), ""},
-		"the first":   {weakData(1, nil, weak("x", 0, 8), local("z", 8, 16)), "bbbbbbbbbbbbbbbb"},
-		"the last":    {weakData(1, nil, local("z", 0, 8), weak("y", 8, 16)), "bbbbbbbb"},
-		"the middle":  {weakData(1, nil, local("z", 0, 4), weak("x", 4, 8), local("w", 12, 12)), "bbbbbbbbbbbbbbbb"},
-		"by name":     {weakData(1, []objecttest.Relocation{{Kind: uint32(cubin.R_CUDA_ABS32_LO_32), Symbol: 2, Addend: 8}}, weak("x", 0, 8), local("z", 8, 16)), "bbbbbbbbbbbbbbbb"},
-		"beyond":      {weakData(1, []objecttest.Relocation{{Kind: uint32(cubin.R_CUDA_ABS32_LO_32), Symbol: 3, Addend: 17}}, weak("x", 0, 8), local("z", 8, 16)), strings.Repeat("b", 24)},
-		"before":      {weakData(1, []objecttest.Relocation{{Kind: uint32(cubin.R_CUDA_ABS32_LO_32), Symbol: 3, Addend: -8}}, weak("x", 0, 8), local("z", 8, 16)), strings.Repeat("b", 24)},
+		"all":        {weakData(1, nil, weak("x", 0, 8), weak("y", 8, 16)), ""},
+		"the first":  {weakData(1, nil, weak("x", 0, 8), local("z", 8, 16)), "bbbbbbbbbbbbbbbb"},
+		"the last":   {weakData(1, nil, local("z", 0, 8), weak("y", 8, 16)), "bbbbbbbb"},
+		"the middle": {weakData(1, nil, local("z", 0, 4), weak("x", 4, 8), local("w", 12, 12)), "bbbbbbbbbbbbbbbb"},
+		"by name": {weakData(1, []objecttest.Relocation{{Kind: uint32(cubin.R_CUDA_ABS32_LO_32), Symbol: 2, Addend: 8}},
+			weak("x", 0, 8), local("z", 8, 16)), "bbbbbbbbbbbbbbbb"},
+		"beyond": {weakData(1, []objecttest.Relocation{{Kind: uint32(cubin.R_CUDA_ABS32_LO_32), Symbol: 3,
+			Addend: 17}}, weak("x", 0, 8), local("z", 8, 16)), strings.Repeat("b", 24)},
+		"before": {weakData(1, []objecttest.Relocation{{Kind: uint32(cubin.R_CUDA_ABS32_LO_32), Symbol: 3,
+			Addend: -8}}, weak("x", 0, 8), local("z", 8, 16)), strings.Repeat("b", 24)},
 		"not named":   {weakData(1, nil, weak("x", 0, 8), local("z", 8, 8)), strings.Repeat("b", 24)},
 		"overlapping": {weakData(1, nil, weak("x", 0, 8), local("z", 4, 20)), strings.Repeat("b", 24)},
 	} {
@@ -66,7 +73,8 @@ func TestWeakDataOnce(t *testing.T) {
 			if !once {
 				want = strings.Repeat("b", 24)
 			}
-			if got := dataOf(t, out.Cubin, ".nv.global.init"); got != strings.Repeat("a", 24)+want || out.DedupedBytes != uint64(24-len(want)) {
+			if got := dataOf(t, out.Cubin, ".nv.global.init"); got != strings.Repeat("a", 24)+want ||
+				out.DedupedBytes != uint64(24-len(want)) {
 				t.Errorf("%s, once: %v: the variables are %q, and %d bytes are left out", name, once, got, out.DedupedBytes)
 			}
 		}

@@ -73,7 +73,8 @@ func (c code) build() []byte {
 			y.Other = cubin.STO_CUDA_ENTRY
 		}
 		if !f.outside {
-			sections = append(sections, objecttest.Section{Name: ".text." + f.name, Flags: elf64.Alloc | elf64.Exec, Info: index[f.name], Data: make([]byte, 16)})
+			sections = append(sections, objecttest.Section{Name: ".text." + f.name, Flags: elf64.Alloc | elf64.Exec,
+				Info: index[f.name], Data: make([]byte, 16)})
 			y.Section = uint16(len(sections))
 			info = append(info, byte(cubin.EIFMT_SVAL), byte(cubin.EIATTR_FRAME_SIZE), 8, 0)
 			info = le.AppendUint32(le.AppendUint32(info, index[f.name]), f.frame)
@@ -85,7 +86,8 @@ func (c code) build() []byte {
 	}
 	var data []byte
 	for _, v := range c.variables {
-		y := objecttest.Symbol{Name: v.name, Info: bindGlobal | byte(cubin.STT_CUDA_OBJECT), Other: cubin.STO_CUDA_GLOBAL, Size: max(v.size, 4)}
+		y := objecttest.Symbol{Name: v.name, Info: bindGlobal | byte(cubin.STT_CUDA_OBJECT), Other: cubin.STO_CUDA_GLOBAL,
+			Size: max(v.size, 4)}
 		if v.shared {
 			y.Other = cubin.STO_CUDA_SHARED
 		}
@@ -98,7 +100,8 @@ func (c code) build() []byte {
 		symbols = append(symbols, y)
 	}
 	if len(data) > 0 {
-		sections = append(sections, objecttest.Section{Name: ".nv.global.init", Type: uint32(cubin.SHT_CUDA_GLOBAL_INIT), Flags: elf64.Alloc | elf64.Write, Data: data})
+		sections = append(sections, objecttest.Section{Name: ".nv.global.init", Type: uint32(cubin.SHT_CUDA_GLOBAL_INIT),
+			Flags: elf64.Alloc | elf64.Write, Data: data})
 	}
 	graph = append(graph, c.graph...)
 	rows, names := objecttest.Symbols(symbols...)
@@ -121,19 +124,22 @@ func (c code) build() []byte {
 	}
 	sections = append(sections,
 		objecttest.Section{Name: ".strtab", Type: uint32(elf64.Strtab), Data: names},
-		objecttest.Section{Name: ".symtab", Type: uint32(elf64.Symtab), Link: uint32(len(sections) + 1), EntSize: elf64.SymbolSize, Data: rows})
+		objecttest.Section{Name: ".symtab", Type: uint32(elf64.Symtab), Link: uint32(len(sections) + 1),
+			EntSize: elf64.SymbolSize, Data: rows})
 	return objecttest.ELF(objecttest.ELFFile{Machine: 190, ABIVersion: 8, Flags: flags, Sections: sections})
 }
 
 // mercurySections are the second program.
 func mercurySections(functions []fn, symbols, info []byte) []objecttest.Section {
 	list := []objecttest.Section{
-		{Name: mercurySymbols, Type: uint32(cubin.SHT_MERCURY_SYMTAB), Flags: cubin.SHF_MERCURY, EntSize: elf64.SymbolSize, Data: symbols},
+		{Name: mercurySymbols, Type: uint32(cubin.SHT_MERCURY_SYMTAB), Flags: cubin.SHF_MERCURY, EntSize: elf64.SymbolSize,
+			Data: symbols},
 		{Name: mercuryPrefix + ".nv.info", Type: uint32(cubin.SHT_MERCURY_INFO), Flags: cubin.SHF_MERCURY, Data: info},
 	}
 	for _, f := range functions {
 		if !f.outside {
-			list = append(list, objecttest.Section{Name: capsulePrefix + ".text." + f.name, Type: uint32(cubin.SHT_MERCURY_CAPSULE), Flags: cubin.SHF_MERCURY, Data: []byte("capsule")})
+			list = append(list, objecttest.Section{Name: capsulePrefix + ".text." + f.name,
+				Type: uint32(cubin.SHT_MERCURY_CAPSULE), Flags: cubin.SHF_MERCURY, Data: []byte("capsule")})
 		}
 	}
 	return list
@@ -184,8 +190,12 @@ func TestLiveness(t *testing.T) {
 		{"all kernels", func(*Options) {}, func(*Input) {}, []string{"k", "other", "f", "g"}},
 		{"-kernels-used", func(o *Options) { o.KernelsUsed = []string{"the"} }, func(*Input) {}, []string{"other", "g"}},
 		{"-variables-used", func(o *Options) { o.VariablesUsed = []string{"x"} }, func(*Input) {}, nil},
-		{"host references", func(*Options) {}, func(in *Input) { in.Host, in.LaunchedExternal = HostKnown, []string{"k*"} }, []string{"k", "f"}},
-		{"of other linkage", func(*Options) {}, func(in *Input) { in.Host, in.LaunchedInternal = HostKnown, []string{"k*"} }, nil},
+		{"host references", func(*Options) {}, func(in *Input) { in.Host, in.LaunchedExternal = HostKnown, []string{"k*"} },
+			[]string{"k", "f"}},
+		{"of other linkage", func(*Options) {}, func(in *Input) {
+			in.Host, in.LaunchedInternal = HostKnown,
+				[]string{"k*"}
+		}, nil},
 		{"no host references", func(*Options) {}, func(in *Input) { in.Host = HostKnown }, []string{"k", "other", "f", "g"}},
 		{"-ignore-host-info", func(o *Options) { o.IgnoreHostInfo = true },
 			func(in *Input) { in.Host, in.LaunchedExternal = HostKnown, []string{"k"} }, []string{"k", "other", "f", "g"}},
@@ -210,12 +220,14 @@ func TestLiveness(t *testing.T) {
 
 // All inputs have to say what their host code launches, but libcudadevrt.
 func TestLivenessOfSeveral(t *testing.T) {
-	launches := Input{Name: "a.o", Cubin: code{functions: []fn{kernel("k"), kernel("other"), {name: "rt", outside: true}, {name: "f", calls: []string{"rt"}}}}.build(),
+	launches := Input{Name: "a.o", Cubin: code{functions: []fn{kernel("k"), kernel("other"), {name: "rt", outside: true},
+		{name: "f", calls: []string{"rt"}}}}.build(),
 		Host: HostKnown, LaunchedExternal: []string{"k"}}
 	quiet := launches
 	quiet.LaunchedExternal = nil
 	bare := Input{Name: "b.cubin", Cubin: code{functions: []fn{kernel("k2")}}.build()}
-	runtime := Input{Name: "libcudadevrt.a", Cubin: code{functions: []fn{kernel("k3"), {name: "rt"}}}.build(), Runtime: true, LaunchedExternal: []string{"k3"}}
+	runtime := Input{Name: "libcudadevrt.a", Cubin: code{functions: []fn{kernel("k3"), {name: "rt"}}}.build(),
+		Runtime: true, LaunchedExternal: []string{"k3"}}
 	for name, test := range map[string]struct {
 		inputs []Input
 		want   []string
@@ -262,19 +274,30 @@ func TestResolution(t *testing.T) {
 		{"strong over weak", []code{weakly, defines, caller}, ""},
 		{"weak after strong", []code{defines, weakly, caller}, ""},
 		{"undefined", []code{caller}, "error: Undefined reference to 'f' in 'a.o'"},
-		{"undefined, but not called", []code{{functions: []fn{{name: "f", outside: true}, {name: "g", calls: []string{"f"}}}}}, ""},
+		{"undefined, but not called", []code{{functions: []fn{{name: "f", outside: true},
+			{name: "g", calls: []string{"f"}}}}}, ""},
 		{"system call", []code{{functions: []fn{kernel("k", "vprintf"), {name: "vprintf", outside: true}}}}, ""},
-		{"twice", []code{defines, defines}, "error: Multiple definition of 'f' in 'b.o', first defined in 'a.o'; fatal: merge_elf failed"},
-		{"variable", []code{{variables: []variable{{name: "v", outside: true}}}, {variables: []variable{{name: "v", outside: false}}}}, ""},
-		{"undefined variable", []code{{variables: []variable{{name: "v", outside: true}}}}, "error: Undefined reference to 'v' in 'a.o'"},
-		{"variable twice", []code{{variables: []variable{{name: "v", outside: true}}}, {variables: []variable{{name: "v", outside: false}}}, {variables: []variable{{name: "v", outside: false}}}},
+		{"twice", []code{defines, defines},
+			"error: Multiple definition of 'f' in 'b.o', first defined in 'a.o'; fatal: merge_elf failed"},
+		{"variable", []code{{variables: []variable{{name: "v", outside: true}}},
+			{variables: []variable{{name: "v", outside: false}}}}, ""},
+		{"undefined variable", []code{{variables: []variable{{name: "v", outside: true}}}},
+			"error: Undefined reference to 'v' in 'a.o'"},
+		{"variable twice", []code{{variables: []variable{{name: "v", outside: true}}},
+			{variables: []variable{{name: "v", outside: false}}}, {variables: []variable{{name: "v", outside: false}}}},
 			"error: Multiple definition of 'v' in 'c.o', first defined in 'a.o'; fatal: merge_elf failed"},
-		{"size clash", []code{{variables: []variable{{name: "v", outside: true, size: 8}}}, {variables: []variable{{name: "v", outside: false, size: 12}}}},
+		{"size clash", []code{{variables: []variable{{name: "v", outside: true, size: 8}}},
+			{variables: []variable{{name: "v", outside: false, size: 12}}}},
 			"error: Size doesn't match for 'v' in 'b.o', first specified in 'a.o'; fatal: merge_elf failed"},
-		{"common", []code{{variables: []variable{{name: "v", outside: true}}}, {variables: []variable{{name: "v", common: true}}}, {variables: []variable{{name: "v", common: true, size: 8}}}}, ""},
-		{"common twice", []code{{variables: []variable{{name: "v", common: true}}}, {variables: []variable{{name: "v", common: true, size: 8}}}}, ""},
-		{"common with a value", []code{{variables: []variable{{name: "v", common: true}}}, {variables: []variable{{name: "v"}}}, {variables: []variable{{name: "v", common: true}}}}, ""},
-		{"common larger than a value", []code{{variables: []variable{{name: "v"}}}, {variables: []variable{{name: "v", common: true, size: 8}}}},
+		{"common", []code{{variables: []variable{{name: "v", outside: true}}},
+			{variables: []variable{{name: "v", common: true}}}, {variables: []variable{{name: "v", common: true, size: 8}}}},
+			""},
+		{"common twice", []code{{variables: []variable{{name: "v", common: true}}},
+			{variables: []variable{{name: "v", common: true, size: 8}}}}, ""},
+		{"common with a value", []code{{variables: []variable{{name: "v", common: true}}},
+			{variables: []variable{{name: "v"}}}, {variables: []variable{{name: "v", common: true}}}}, ""},
+		{"common larger than a value", []code{{variables: []variable{{name: "v"}}},
+			{variables: []variable{{name: "v", common: true, size: 8}}}},
 			"error: Common symbol 'v' in file 'b.o' has larger size than initialization; fatal: merge_elf failed"},
 		{"newer input", []code{{toolkit: 134}}, "fatal: Input file 'a.o' newer than toolkit (134 vs 130)"},
 	}
@@ -291,7 +314,8 @@ func TestResolution(t *testing.T) {
 }
 
 func TestRecursionIsSaidOfEveryCall(t *testing.T) {
-	out, err := merge(plain, code{functions: []fn{kernel("k", "f", "g"), {name: "f", calls: []string{"g"}}, {name: "g", calls: []string{"g"}}}})
+	out, err := merge(plain, code{functions: []fn{kernel("k", "f", "g"), {name: "f", calls: []string{"g"}},
+		{name: "g", calls: []string{"g"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,9 +341,11 @@ func TestChains(t *testing.T) {
 		functions []fn
 		want      string
 	}{
-		"shortest":  {[]fn{kernel("k", "a", "b"), {name: "a", calls: []string{"b"}}, {name: "b", calls: []string{"_Z1xi"}}, {name: "_Z1xi", outside: true}}, "the calls are k -> b -> x(int)"},
-		"recursion": {[]fn{kernel("k", "a"), {name: "a", calls: []string{"a", "x"}}, {name: "x", outside: true}}, "the calls are k -> a -> x"},
-		"long":      {long, "the calls are k -> f0 -> f1 -> f2 -> f3 -> f4 -> ... -> f16 -> f17 -> f18 -> f19 -> f20"},
+		"shortest": {[]fn{kernel("k", "a", "b"), {name: "a", calls: []string{"b"}}, {name: "b", calls: []string{"_Z1xi"}},
+			{name: "_Z1xi", outside: true}}, "the calls are k -> b -> x(int)"},
+		"recursion": {[]fn{kernel("k", "a"), {name: "a", calls: []string{"a", "x"}}, {name: "x", outside: true}},
+			"the calls are k -> a -> x"},
+		"long": {long, "the calls are k -> f0 -> f1 -> f2 -> f3 -> f4 -> ... -> f16 -> f17 -> f18 -> f19 -> f20"},
 	}
 	for name, test := range tests {
 		_, err := merge(plain, code{functions: test.functions})
@@ -364,14 +390,20 @@ func TestWhatRulesDontCoverIsNamed(t *testing.T) {
 		want string
 	}{
 		{with(objecttest.Section{Name: ".nv.uft", Type: 0x7000000e}), ".nv.uft"},
-		{with(objecttest.Section{Name: ".x", Type: uint32(elf64.Rela), Flags: elf64.InfoLink, Info: 1, EntSize: elf64.RelaSize, Data: make([]byte, 2*elf64.RelaSize)}), ".x"},
+		{with(objecttest.Section{Name: ".x", Type: uint32(elf64.Rela), Flags: elf64.InfoLink, Info: 1,
+			EntSize: elf64.RelaSize, Data: make([]byte, 2*elf64.RelaSize)}), ".x"},
 		{with(objecttest.Section{Name: ".debug_x", Flags: 0x800}), ".debug_x"},
-		{with(objecttest.Section{Name: ".nv.info.f", Type: uint32(cubin.SHT_CUDA_INFO), Data: []byte{1, 0xee, 0, 0}}), "0xee"},
-		{with(objecttest.Section{Name: ".nv.info.k", Type: uint32(cubin.SHT_CUDA_INFO), Flags: elf64.InfoLink, Info: 1, Data: []byte{1, byte(cubin.EIATTR_NUM_BARRIERS), 0, 0}}), "0x4c of form 1"},
-		{with(objecttest.Section{Name: ".nv.info.f", Type: uint32(cubin.SHT_CUDA_INFO), Flags: elf64.InfoLink, Info: 1}), "'.nv.info.f'"},
-		{with(objecttest.Section{Name: ".nv.callgraph", Type: uint32(cubin.SHT_CUDA_CALLGRAPH), EntSize: callSize}), "two sections '.nv.callgraph'"},
+		{with(objecttest.Section{Name: ".nv.info.f", Type: uint32(cubin.SHT_CUDA_INFO), Data: []byte{1, 0xee, 0, 0}}),
+			"0xee"},
+		{with(objecttest.Section{Name: ".nv.info.k", Type: uint32(cubin.SHT_CUDA_INFO), Flags: elf64.InfoLink, Info: 1,
+			Data: []byte{1, byte(cubin.EIATTR_NUM_BARRIERS), 0, 0}}), "0x4c of form 1"},
+		{with(objecttest.Section{Name: ".nv.info.f", Type: uint32(cubin.SHT_CUDA_INFO), Flags: elf64.InfoLink, Info: 1}),
+			"'.nv.info.f'"},
+		{with(objecttest.Section{Name: ".nv.callgraph", Type: uint32(cubin.SHT_CUDA_CALLGRAPH), EntSize: callSize}),
+			"two sections '.nv.callgraph'"},
 		{with(objecttest.Section{Name: ".debug_frame", EntSize: 2}), "rows of 2 bytes"},
-		{code{functions: []fn{kernel("k")}, graph: []byte{0, 0, 0, 0, 0xf0, 0xff, 0xff, 0xff, 1, 0, 0, 0, 1, 0, 0, 0}}, "group -16"},
+		{code{functions: []fn{kernel("k")}, graph: []byte{0, 0, 0, 0, 0xf0, 0xff, 0xff, 0xff, 1, 0, 0, 0, 1, 0, 0, 0}},
+			"group -16"},
 	}
 	for _, test := range tests {
 		_, err := merge(plain, test.code)
@@ -380,7 +412,8 @@ func TestWhatRulesDontCoverIsNamed(t *testing.T) {
 			t.Errorf("%s: %v", test.want, err)
 		}
 	}
-	for _, options := range []Options{{Arch: gpu.Arch{Number: 70}, Release: gpu.Release{Major: 13}}, {Arch: gpu.Arch{Number: 80}, Release: gpu.Release{Major: 13, Minor: 1}}} {
+	for _, options := range []Options{{Arch: gpu.Arch{Number: 70}, Release: gpu.Release{Major: 13}},
+		{Arch: gpu.Arch{Number: 80}, Release: gpu.Release{Major: 13, Minor: 1}}} {
 		var u *Unsupported
 		if _, err := merge(options); !errors.As(err, &u) {
 			t.Errorf("%+v: %v", options, err)
@@ -390,7 +423,8 @@ func TestWhatRulesDontCoverIsNamed(t *testing.T) {
 
 // TestSharedLimit: the numbers are those that nvlink names in its message.
 func TestSharedLimit(t *testing.T) {
-	for name, want := range map[string]uint64{"sm_75": 48 << 10, "sm_89": 48 << 10, "sm_90": 48 << 10, "sm_90a": 227 << 10} {
+	for name, want := range map[string]uint64{"sm_75": 48 << 10, "sm_89": 48 << 10, "sm_90": 48 << 10,
+		"sm_90a": 227 << 10} {
 		target, _ := gpu.Parse(name)
 		rules, err := newRules(Options{Arch: target, Release: gpu.Release{Major: 13}})
 		if err != nil {
@@ -455,8 +489,9 @@ func TestRelocatable(t *testing.T) {
 	again := plain
 	again.Relocatable = true
 	for name, inputs := range map[string][]code{
-		"one":       {relocated()},
-		"undefined": {{functions: []fn{kernel("k", "f"), {name: "f", outside: true}}, variables: []variable{{name: "w", outside: true}}}},
+		"one": {relocated()},
+		"undefined": {{functions: []fn{kernel("k", "f"), {name: "f", outside: true}},
+			variables: []variable{{name: "w", outside: true}}}},
 	} {
 		part, err := merge(again, inputs...)
 		if err != nil {
@@ -479,7 +514,8 @@ func TestRelocatable(t *testing.T) {
 		for i := range a.Sections { // their order is another one
 			s := &a.Sections[i]
 			other := b.Section(s.Name)
-			if other == nil || other.Type != s.Type || other.Size != s.Size && s.Name != ".note.nv.tkinfo" || len(a.Sections) != len(b.Sections) {
+			if other == nil || other.Type != s.Type || (other.Size != s.Size && s.Name != ".note.nv.tkinfo") ||
+				len(a.Sections) != len(b.Sections) {
 				t.Errorf("%s: the section %+v is %+v", name, s, other)
 				continue
 			}
@@ -564,7 +600,8 @@ func FuzzMerge(f *testing.F) {
 	x := objecttest.Symbol{Name: "x", Info: bindWeak | byte(cubin.STT_CUDA_OBJECT), Size: 24}
 	row := objecttest.Relocation{Kind: uint32(cubin.R_CUDA_ABS32_LO_32), Symbol: 2}
 	f.Add(weakData(0, []objecttest.Relocation{row}, x), weakData(1, []objecttest.Relocation{row}, x))
-	f.Add(code{functions: []fn{kernel("k")}, variables: []variable{{name: "v", common: true}}}.build(), code{variables: []variable{{name: "v", common: true, size: 8}}}.build())
+	f.Add(code{functions: []fn{kernel("k")}, variables: []variable{{name: "v", common: true}}}.build(),
+		code{variables: []variable{{name: "v", common: true, size: 8}}}.build())
 	rich.mercury = true
 	f.Add(rich.build(), code{functions: []fn{{name: "f"}}, variables: []variable{{name: "w"}}, mercury: true}.build())
 	f.Fuzz(func(t *testing.T, a, b []byte) {
@@ -592,13 +629,19 @@ func relocated() code {
 		b = le.AppendUint32(le.AppendUint32(b, uint32(kind)), symbol)
 		return le.AppendUint64(b, addend)
 	}
-	return code{functions: []fn{kernel("k", "f"), {name: "f", weak: true}}, variables: []variable{{name: "v", outside: true}}, extra: []objecttest.Section{
-		{Name: ".nv.shared.k", Type: uint32(cubin.SHT_CUDA_SHARED), Flags: elf64.Alloc | elf64.Write | elf64.InfoLink, Info: 1, Data: make([]byte, 64)},
-		{Name: ".nv.constant2.f", Type: uint32(cubin.SHT_CUDA_CONSTANT_B0) + 2, Flags: elf64.Alloc | elf64.InfoLink, Info: 2, Data: make([]byte, 8)},
-		{Name: ".nv.info.k", Type: uint32(cubin.SHT_CUDA_INFO), Flags: elf64.InfoLink, Info: 1, Data: []byte{2, byte(cubin.EIATTR_NUM_BARRIERS), 1, 0, byte(cubin.EIFMT_SVAL), byte(cubin.EIATTR_EXTERNS), 4, 0, 2, 0, 0, 0}},
-		{Name: ".rela.text.k", Type: uint32(elf64.Rela), Flags: elf64.InfoLink, Info: 1, EntSize: elf64.RelaSize, Data: row(0, cubin.R_CUDA_ABS47_34, 2, 0)},
-		{Name: ".debug_frame", Data: make([]byte, 64)},
-	}}
+	return code{functions: []fn{kernel("k", "f"), {name: "f", weak: true}},
+		variables: []variable{{name: "v", outside: true}}, extra: []objecttest.Section{
+			{Name: ".nv.shared.k", Type: uint32(cubin.SHT_CUDA_SHARED), Flags: elf64.Alloc | elf64.Write | elf64.InfoLink,
+				Info: 1, Data: make([]byte, 64)},
+			{Name: ".nv.constant2.f", Type: uint32(cubin.SHT_CUDA_CONSTANT_B0) + 2, Flags: elf64.Alloc | elf64.InfoLink,
+				Info: 2, Data: make([]byte, 8)},
+			{Name: ".nv.info.k", Type: uint32(cubin.SHT_CUDA_INFO), Flags: elf64.InfoLink, Info: 1,
+				Data: []byte{2, byte(cubin.EIATTR_NUM_BARRIERS), 1, 0, byte(cubin.EIFMT_SVAL), byte(cubin.EIATTR_EXTERNS), 4, 0,
+					2, 0, 0, 0}},
+			{Name: ".rela.text.k", Type: uint32(elf64.Rela), Flags: elf64.InfoLink, Info: 1, EntSize: elf64.RelaSize,
+				Data: row(0, cubin.R_CUDA_ABS47_34, 2, 0)},
+			{Name: ".debug_frame", Data: make([]byte, 64)},
+		}}
 }
 
 // mutate changes a few places of a file, by bytes or by the words that lengths

@@ -13,8 +13,9 @@ var le = binary.LittleEndian
 // What a symbol of a variable is: st_other.
 const (
 	otherManaged = cubin.STO_CUDA_GLOBAL | cubin.STO_CUDA_MANAGED
-	otherHidden  = cubin.STO_CUDA_CONSTANT | cubin.STV_INTERNAL // parameters and constants of the optimizer: not in the output
-	otherKept    = 0x1f                                         // what remains in an executable
+	// parameters and constants of the optimizer: not in the output
+	otherHidden = cubin.STO_CUDA_CONSTANT | cubin.STV_INTERNAL
+	otherKept   = 0x1f // what remains in an executable
 )
 
 // callSize is the size of a row of the call graph.

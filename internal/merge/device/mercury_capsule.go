@@ -138,7 +138,7 @@ func isConstantSymbol(y *elf64.Symbol) bool {
 // It does not if the instruction is in the first program only. What is not as in
 // all capsules that were seen is not known.
 func (c *capsuleRows) next(r *relocation, symbol uint32) (found, known bool) {
-	if r.kind != mercuryOffset3 && r.kind != mercuryOffset4 || len(c.rows) == 0 || r.offset >= c.last {
+	if (r.kind != mercuryOffset3 && r.kind != mercuryOffset4) || len(c.rows) == 0 || r.offset >= c.last {
 		return false, false
 	}
 	row := c.rows[0]

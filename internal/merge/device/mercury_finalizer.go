@@ -77,7 +77,8 @@ func newLateBanks(rules *ruleSet, symbols *symbolTable, sections *sectionTable, 
 		if text.removed {
 			continue
 		}
-		id := sections.newSection(section{name: b.section.Name, kind: b.section.Type, flags: b.section.Flags, align: b.section.Align, owner: b.text, late: true}, false)
+		id := sections.newSection(section{name: b.section.Name, kind: b.section.Type, flags: b.section.Flags,
+			align: b.section.Align, owner: b.text, late: true}, false)
 		out := &sections.list[id]
 		out.setData(b.data)
 		out.symbol = symbols.newSymbol(symbol{name: out.name, kind: elf64.SectionSymbol, section: id, late: true})

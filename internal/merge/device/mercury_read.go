@@ -163,9 +163,13 @@ func (o *object) readMercury(rules *ruleSet) error {
 // Attributes that only one of the programs has, and those that are about places in
 // instructions, which differ.
 var (
-	attributesOfFirst  = map[cubin.Attribute]bool{cubin.EIATTR_PARAM_CBANK: true, cubin.EIATTR_CBANK_PARAM_SIZE: true, cubin.EIATTR_SW_WAR: true, cubin.EIATTR_NVSAL_SW_WAR: true, cubin.EIATTR_PREEXIT_USED: true}
+	attributesOfFirst = map[cubin.Attribute]bool{cubin.EIATTR_PARAM_CBANK: true, cubin.EIATTR_CBANK_PARAM_SIZE: true,
+		cubin.EIATTR_SW_WAR: true, cubin.EIATTR_NVSAL_SW_WAR: true, cubin.EIATTR_PREEXIT_USED: true}
 	attributesOfSecond = map[cubin.Attribute]bool{cubin.EIATTR_MERCURY_FINALIZER_OPTIONS: true}
-	attributesOfPlaces = map[cubin.Attribute]bool{cubin.EIATTR_EXIT_INSTR_OFFSETS: true, cubin.EIATTR_COOP_GROUP_INSTR_OFFSETS: true, cubin.EIATTR_COOP_GROUP_MASK_REGIDS: true, cubin.EIATTR_INT_WARP_WIDE_INSTR_OFFSETS: true, cubin.EIATTR_INDIRECT_BRANCH_TARGETS: true, cubin.EIATTR_ANNOTATIONS: true}
+	attributesOfPlaces = map[cubin.Attribute]bool{cubin.EIATTR_EXIT_INSTR_OFFSETS: true,
+		cubin.EIATTR_COOP_GROUP_INSTR_OFFSETS: true, cubin.EIATTR_COOP_GROUP_MASK_REGIDS: true,
+		cubin.EIATTR_INT_WARP_WIDE_INSTR_OFFSETS: true, cubin.EIATTR_INDIRECT_BRANCH_TARGETS: true,
+		cubin.EIATTR_ANNOTATIONS: true}
 )
 
 // checkMercuryAttributes sees to it that all other attributes of the second program are
@@ -238,7 +242,8 @@ func (o *object) readMercurySymbols() error {
 		}
 		o.mercurySizes[i] = le.Uint64(row[16:])
 		if y := &o.symbols[i]; row[4] != byte(y.Binding)<<4|byte(y.Type) || row[5] != y.Other ||
-			y.Type != elf64.Object && le.Uint64(row[8:]) != y.Value || y.Type != elf64.Function && o.mercurySizes[i] != y.Size {
+			(y.Type != elf64.Object && le.Uint64(row[8:]) != y.Value) ||
+			(y.Type != elf64.Function && o.mercurySizes[i] != y.Size) {
 			return unsupported(o.name, "a symbol '%s' that is another one in '%s'", y.Name, mercurySymbols)
 		}
 	}
@@ -280,15 +285,18 @@ func isReserved(s *elf64.Section) bool {
 // placeReserved brings in the shared memory of the system, once.
 func (sections *sectionTable) placeReserved(o *object, s *elf64.Section) (placement, error) {
 	mercury := o.mercuryOf(s.Name)
-	if s.Size != reservedSize || mercury == nil || mercury.Size != s.Size || s.Align != reservedAlign || mercury.Align != s.Align {
+	if s.Size != reservedSize || mercury == nil || mercury.Size != s.Size || s.Align != reservedAlign ||
+		mercury.Align != s.Align {
 		return placement{}, unsupported(o.name, "a section '%s' of %d bytes, or without a mirror", s.Name, s.Size)
 	}
 	id, known := sections.byOwner[sectionKey{s.Name, noSection}]
 	if !known {
 		//rule: What sm_110 reserves starts after what all reserve.
 		//mutate: systemShared + s.Size -> s.Size
-		id = sections.newSection(section{name: s.Name, kind: s.Type, flags: s.Flags, align: s.Align, owner: noSection, size: systemShared + s.Size}, true)
-		sections.list[id].mercury = &mercurySection{kind: mercury.Type, flags: mercury.Flags, align: mercury.Align, size: mercury.Size}
+		id = sections.newSection(section{name: s.Name, kind: s.Type, flags: s.Flags, align: s.Align, owner: noSection,
+			size: systemShared + s.Size}, true)
+		sections.list[id].mercury = &mercurySection{kind: mercury.Type, flags: mercury.Flags, align: mercury.Align,
+			size: mercury.Size}
 	}
 	return placement{section: id, done: true}, nil
 }
@@ -302,7 +310,8 @@ func placeMercuryText(o *object, s *elf64.Section, text *section) error {
 	data := o.bytes(mercury)
 	//rule: Kernels are scheduled anew that wait for a stack they don't use.
 	//mutate: false waitsForStack(o.bytes(s))
-	text.mercury = &mercurySection{pieces: []piece{{data: data}}, size: uint64(len(data)), kind: cubin.SHT_MERCURY_CAPSULE, flags: cubin.SHF_MERCURY, align: capsuleAlign,
+	text.mercury = &mercurySection{pieces: []piece{{data: data}}, size: uint64(len(data)),
+		kind: cubin.SHT_MERCURY_CAPSULE, flags: cubin.SHF_MERCURY, align: capsuleAlign,
 		waits: waitsForStack(o.bytes(s))}
 	return nil
 }

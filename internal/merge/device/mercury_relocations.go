@@ -9,7 +9,8 @@ import (
 )
 
 // mergeMercuryRows brings in the relocations that mirror those of a section.
-func mergeMercuryRows(rules *ruleSet, sections *sectionTable, names *nameTables, report *linkReport, o *object, s *elf64.Section, id sectionID) error {
+func mergeMercuryRows(rules *ruleSet, sections *sectionTable, names *nameTables, report *linkReport, o *object,
+	s *elf64.Section, id sectionID) error {
 	mercury := o.mercuryOf(s.Name)
 	if mercury == nil {
 		return nil
@@ -57,11 +58,13 @@ func mergeMercuryRows(rules *ruleSet, sections *sectionTable, names *nameTables,
 
 // resolveMercuryRow finds the symbol of a row of the second program and checks its
 // place. Offsets in code count what its capsule expands to.
-func (sections *sectionTable) resolveMercuryRow(o *object, s, target *elf64.Section, r *relocation, index uint32) error {
+func (sections *sectionTable) resolveMercuryRow(o *object, s, target *elf64.Section, r *relocation,
+	index uint32) error {
 	if target.Type != cubin.SHT_MERCURY_CAPSULE && (r.offset > target.Size || target.Size-r.offset < 8) {
 		return damage(o.name, "section %s: a relocation at %#x of %#x", target.Name, r.offset, target.Size)
 	}
-	if r.offset%4 != 0 && (target.Type == cubin.SHT_MERCURY_CAPSULE || !isDebug(o.file.Sections[s.Info].Name) || o.file.Sections[s.Info].Name == ".debug_frame") {
+	if r.offset%4 != 0 && (target.Type == cubin.SHT_MERCURY_CAPSULE || !isDebug(o.file.Sections[s.Info].Name) ||
+		o.file.Sections[s.Info].Name == ".debug_frame") {
 		return unsupported(o.name, "a relocation in '%s' at %#x", target.Name, r.offset)
 	}
 	if r.kind == capsuleField {
@@ -97,7 +100,8 @@ func decideMercury(symbols *symbolTable, sections *sectionTable, s *section) err
 	return nil
 }
 
-func decideMercuryRow(symbols *symbolTable, sections *sectionTable, target *section, r *relocation) (keep bool, err error) {
+func decideMercuryRow(symbols *symbolTable, sections *sectionTable, target *section, r *relocation) (keep bool,
+	err error) {
 	y, debug := &symbols.list[r.symbol], isDebug(target.name)
 	switch {
 	case r.kind == mercuryClear:
@@ -105,7 +109,7 @@ func decideMercuryRow(symbols *symbolTable, sections *sectionTable, target *sect
 			target.mercury.patches = append(target.mercury.patches, patch{offset: r.offset, kind: cubin.R_CUDA_UNUSED_CLEAR64})
 		}
 		return false, nil
-	case debug && (y.dead || r.discarded) || isUnifiedTable(y.name):
+	case (debug && (y.dead || r.discarded)) || isUnifiedTable(y.name):
 		return false, nil
 	case debug && y.kind == elf64.SectionSymbol && sections.list[y.section].flags&elf64.Exec == 0:
 		kind := cubin.R_CUDA_64
@@ -114,12 +118,14 @@ func decideMercuryRow(symbols *symbolTable, sections *sectionTable, target *sect
 				return false, unsupported("", "the strings of the debug information of several inputs")
 			}
 		}
-		target.mercury.patches = append(target.mercury.patches, patch{offset: r.offset, kind: kind, value: r.base, addend: r.addend})
+		target.mercury.patches = append(target.mercury.patches, patch{offset: r.offset, kind: kind, value: r.base,
+			addend: r.addend})
 		return false, nil
 	case y.isShared() && (r.kind == mercuryOffset3 || r.kind == mercuryOffset4):
 		return false, nil // known in the first program only
 	case r.kind == capsuleField && y.defined():
-		target.mercury.patches = append(target.mercury.patches, patch{offset: r.offset, kind: capsuleField, value: y.value, addend: r.addend})
+		target.mercury.patches = append(target.mercury.patches, patch{offset: r.offset, kind: capsuleField, value: y.value,
+			addend: r.addend})
 		return false, nil
 	}
 	switch r.kind {
@@ -136,13 +142,15 @@ func decideMercuryRow(symbols *symbolTable, sections *sectionTable, target *sect
 		}
 		fallthrough
 	default:
-		return false, unsupported("", "the relocation %#x of Mercury code in '%s' on '%s'", uint32(r.kind), target.name, y.name)
+		return false, unsupported("", "the relocation %#x of Mercury code in '%s' on '%s'", uint32(r.kind), target.name,
+			y.name)
 	}
 	if y.dead && y.function != nil {
 		return false, nil
 	}
 	if r.base != 0 || y.dead || y.hidden {
-		return false, unsupported("", "the relocation %#x in '%s' on '%s', which is not in the output", uint32(r.kind), target.name, y.name)
+		return false, unsupported("", "the relocation %#x in '%s' on '%s', which is not in the output", uint32(r.kind),
+			target.name, y.name)
 	}
 	return true, nil
 }

@@ -18,7 +18,8 @@ func (w *writer) orderMercury() {
 		func(s *section) bool { return s.flags&elf64.Exec != 0 },
 		func(s *section) bool { return isDebug(s.name) },
 		func(s *section) bool {
-			return s.kind == cubin.SHT_CUDA_INFO && (s.owner == noSection || len(s.mercuryPart().attributes.rows)+len(s.mercuryPart().attributes.added) > 0)
+			return s.kind == cubin.SHT_CUDA_INFO && (s.owner == noSection ||
+				len(s.mercuryPart().attributes.rows)+len(s.mercuryPart().attributes.added) > 0)
 		},
 		w.hasMercuryCalls,
 		func(s *section) bool { return s.kind == elf64.Rela && len(s.mercuryPart().relocations) > 0 },
@@ -38,7 +39,8 @@ func (w *writer) orderMercury() {
 // hasMercuryCalls reports whether a section is one of the call graph, which have
 // mirrors since 13.4.
 func (w *writer) hasMercuryCalls(s *section) bool {
-	return w.out.rules.merge.MercuryCallGraph && (s.kind == cubin.SHT_CUDA_CALLGRAPH || s.kind == cubin.SHT_CUDA_PROTOTYPE)
+	return w.out.rules.merge.MercuryCallGraph && (s.kind == cubin.SHT_CUDA_CALLGRAPH ||
+		s.kind == cubin.SHT_CUDA_PROTOTYPE)
 }
 
 // nameMercury adds the names of the mirrors to .shstrtab, where they are not
@@ -69,7 +71,8 @@ func (w *writer) nameMercury() []uint32 {
 func (w *writer) sharesFile(s *section) bool {
 	//rule: The values of constants are in the file once.
 	//mutate: false s.kind == cubin.SHT_CUDA_CONSTANT_B0+3
-	return s.kind == cubin.SHT_CUDA_GLOBAL_INIT || s.kind == cubin.SHT_CUDA_CONSTANT_B0+3 || s.name == ".debug_str" || strings.HasPrefix(s.name, sourceText)
+	return s.kind == cubin.SHT_CUDA_GLOBAL_INIT || s.kind == cubin.SHT_CUDA_CONSTANT_B0+3 || s.name == ".debug_str" ||
+		strings.HasPrefix(s.name, sourceText)
 }
 
 // afterStrings is how many bytes nvlink leaves unused after .strtab: where a
@@ -114,9 +117,11 @@ func (w *writer) layOutMercury(names []uint32) {
 			m.attributes.inFileOrder(func(x *attribute) { h.size += x.length() })
 			h.kind, h.flags, h.align, h.link, h.info = cubin.SHT_MERCURY_INFO, s.flags|cubin.SHF_MERCURY, 4, table, owner
 		case s.kind == cubin.SHT_CUDA_CALLGRAPH || s.kind == cubin.SHT_CUDA_PROTOTYPE:
-			h.kind, h.flags, h.align, h.entry, h.link, h.size = s.kind-cubin.SHT_CUDA_CALLGRAPH+cubin.SHT_MERCURY_CALLGRAPH, cubin.SHF_MERCURY, 4, 8, table, s.size
+			h.kind, h.flags, h.align, h.entry, h.link, h.size = s.kind-cubin.SHT_CUDA_CALLGRAPH+cubin.SHT_MERCURY_CALLGRAPH,
+				cubin.SHF_MERCURY, 4, 8, table, s.size
 		case s.kind == elf64.Rela:
-			h.kind, h.flags, h.align, h.entry, h.link, h.info = cubin.SHT_MERCURY_RELA, s.flags|cubin.SHF_MERCURY, 8, elf64.RelaSize, table, owner
+			h.kind, h.flags, h.align, h.entry, h.link, h.info = cubin.SHT_MERCURY_RELA, s.flags|cubin.SHF_MERCURY, 8,
+				elf64.RelaSize, table, owner
 		case w.sharesFile(s) || m.size == 0:
 			h.offset = s.offset
 			w.headers = append(w.headers, h)
@@ -124,8 +129,10 @@ func (w *writer) layOutMercury(names []uint32) {
 		}
 		w.place(h)
 	}
-	w.place(header{name: names[len(names)-1], kind: cubin.SHT_MERCURY_SYMTAB, flags: cubin.SHF_MERCURY, align: 8, entry: elf64.SymbolSize,
-		link: indexStrtab, info: uint32(1 + len(w.locals)), size: uint64(1+len(w.locals)+len(w.globals)) * elf64.SymbolSize, mercury: true})
+	w.place(header{name: names[len(names)-1], kind: cubin.SHT_MERCURY_SYMTAB, flags: cubin.SHF_MERCURY, align: 8,
+		entry: elf64.SymbolSize,
+		link:  indexStrtab, info: uint32(1 + len(w.locals)), size: uint64(1+len(w.locals)+len(w.globals)) * elf64.SymbolSize,
+		mercury: true})
 }
 
 // layOutRuns makes a segment of every run of sections with equal access, after
@@ -150,7 +157,8 @@ func (w *writer) layOutRuns() {
 	}
 	offset := w.programHeaders()
 	size := uint64(len(runs)+2) * elf64.SegmentSize
-	w.segments = []segment{{segmentHeaders, segmentRead, offset, size, size}, {segmentLoad, segmentRead, offset, size, size}}
+	w.segments = []segment{{segmentHeaders, segmentRead, offset, size, size}, {segmentLoad, segmentRead, offset, size,
+		size}}
 	for i, run := range runs {
 		w.segments = append(w.segments, segmentOf(run, access[i]))
 	}

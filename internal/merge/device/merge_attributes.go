@@ -113,7 +113,8 @@ func (o *object) parseAttributes(s *elf64.Section, row func(attribute) error) er
 }
 
 // mergeAttributes brings in what an input says of its functions.
-func mergeAttributes(rules *ruleSet, symbols *symbolTable, sections *sectionTable, attributes *attributeTable, o *object) error {
+func mergeAttributes(rules *ruleSet, symbols *symbolTable, sections *sectionTable, attributes *attributeTable,
+	o *object) error {
 	for i := range o.file.Sections {
 		s := &o.file.Sections[i]
 		if s.Type != cubin.SHT_CUDA_INFO {
@@ -137,7 +138,8 @@ func mergeAttributes(rules *ruleSet, symbols *symbolTable, sections *sectionTabl
 
 // mergeRowsOf brings in the attributes in a section, and those of Mercury
 // code. Rows that the second program has not are the finalizer's.
-func mergeRowsOf(rules *ruleSet, symbols *symbolTable, sections *sectionTable, attributes *attributeTable, o *object, s *elf64.Section, id sectionID) error {
+func mergeRowsOf(rules *ruleSet, symbols *symbolTable, sections *sectionTable, attributes *attributeTable, o *object,
+	s *elf64.Section, id sectionID) error {
 	mercury := o.mercuryOf(s.Name)
 	var hasMercury [256]bool
 	if mercury != nil {
@@ -172,9 +174,11 @@ func mergeRowsOf(rules *ruleSet, symbols *symbolTable, sections *sectionTable, a
 
 // resolveAttribute makes a row speak of symbols of the output, and learns
 // what it says. A row that has no place in an executable is not kept.
-func resolveAttribute(rules *ruleSet, symbols *symbolTable, sections *sectionTable, o *object, x *attribute) (keep bool, err error) {
+func resolveAttribute(rules *ruleSet, symbols *symbolTable, sections *sectionTable, o *object,
+	x *attribute) (keep bool, err error) {
 	switch {
-	case x.form == cubin.EIFMT_SVAL && (x.id == cubin.EIATTR_REGCOUNT || x.id == cubin.EIATTR_FRAME_SIZE || x.id == cubin.EIATTR_MAX_STACK_SIZE || x.id == cubin.EIATTR_MIN_STACK_SIZE):
+	case x.form == cubin.EIFMT_SVAL && (x.id == cubin.EIATTR_REGCOUNT || x.id == cubin.EIATTR_FRAME_SIZE ||
+		x.id == cubin.EIATTR_MAX_STACK_SIZE || x.id == cubin.EIATTR_MIN_STACK_SIZE):
 		return resolveCount(rules, symbols, o, x)
 	case x.form == cubin.EIFMT_SVAL && x.id == cubin.EIATTR_PARAM_CBANK:
 		return true, resolveParamBank(rules, sections, o, x)
@@ -205,7 +209,8 @@ func resolveCount(rules *ruleSet, symbols *symbolTable, o *object, x *attribute)
 	case !o.isDiscarded(index):
 	case x.id == cubin.EIATTR_REGCOUNT && le.Uint32(x.data[4:]) < f.registers && rules.asNvlink:
 		// nvlink takes the copy with fewer registers, and mixes what it knows of both.
-		return false, unsupported(o.name, "the weak function '%s', which needs fewer registers than in '%s'", symbols.list[id].name, symbols.list[id].origin)
+		return false, unsupported(o.name, "the weak function '%s', which needs fewer registers than in '%s'",
+			symbols.list[id].name, symbols.list[id].origin)
 	default:
 		return false, nil
 	}
@@ -265,14 +270,16 @@ func (symbols *symbolTable) resolveExternals(o *object, x *attribute) error {
 
 // mergeCompat merges what the code demands of the driver. The first input
 // decides the order of the rows, but for the first one, which every program has.
-func mergeCompat(rules *ruleSet, sections *sectionTable, attributes *attributeTable, o *object, s *elf64.Section) error {
+func mergeCompat(rules *ruleSet, sections *sectionTable, attributes *attributeTable, o *object,
+	s *elf64.Section) error {
 	if sections.compat == noSection {
 		return unsupported(o.name, "the section '%s' for %s", s.Name, rules.options.Arch)
 	}
 	out := &sections.list[sections.compat].attributes
 	return o.parseAttributes(s, func(x attribute) error {
 		if !compatShapes[cubin.CompatAttribute(x.id)].of(&x) {
-			return unsupported(o.name, "the row %#x of form %d and %d bytes in '%s'", byte(x.id), byte(x.form), len(x.data), s.Name)
+			return unsupported(o.name, "the row %#x of form %d and %d bytes in '%s'", byte(x.id), byte(x.form), len(x.data),
+				s.Name)
 		}
 		if x.id == compatFeatures {
 			if !rules.keepsFeatures() {

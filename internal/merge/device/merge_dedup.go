@@ -24,7 +24,8 @@ func dedupSections(rules *ruleSet, symbols *symbolTable, o *object) error {
 	o.dedupedSections = map[int][]run{}
 	for i := range o.file.Sections {
 		s := &o.file.Sections[i]
-		if s.Flags&elf64.InfoLink != 0 || s.Type != cubin.SHT_CUDA_GLOBAL && s.Type != cubin.SHT_CUDA_GLOBAL_INIT && !cubin.IsConstantBank(s.Type) {
+		if s.Flags&elf64.InfoLink != 0 || (s.Type != cubin.SHT_CUDA_GLOBAL && s.Type != cubin.SHT_CUDA_GLOBAL_INIT &&
+			!cubin.IsConstantBank(s.Type)) {
 			continue
 		}
 		if runs, lost := symbols.runsOf(o, i); lost > 0 {
@@ -50,7 +51,8 @@ func (symbols *symbolTable) runsOf(o *object, index int) (runs []run, lost int) 
 	slices.SortStableFunc(variables, func(a, b *elf64.Symbol) int { return cmp.Compare(a.Value, b.Value) })
 	data, end, joined := o.bytes(s), uint64(0), false
 	for _, y := range variables {
-		if y.Type != cubin.STT_CUDA_OBJECT || y.Size == 0 || y.Value > s.Size || y.Size > s.Size-y.Value || !isPadding(s, data, end, y.Value) {
+		if y.Type != cubin.STT_CUDA_OBJECT || y.Size == 0 || y.Value > s.Size || y.Size > s.Size-y.Value ||
+			!isPadding(s, data, end, y.Value) {
 			return nil, 0
 		}
 		end = y.Value + y.Size
@@ -84,7 +86,7 @@ func isPadding(s *elf64.Section, data []byte, from, to uint64) bool {
 func (o *object) forgetReferred() {
 	for i := range o.file.Sections {
 		s := &o.file.Sections[i]
-		if s.Type != elf64.Rel && s.Type != elf64.Rela || uint64(s.Info) >= uint64(len(o.file.Sections)) {
+		if (s.Type != elf64.Rel && s.Type != elf64.Rela) || uint64(s.Info) >= uint64(len(o.file.Sections)) {
 			continue
 		}
 		size := elf64.RelSize

@@ -30,7 +30,7 @@ func mergeRelocations(out *output, o *object) error {
 		//mutate: false noRows(o, s)
 		//rule: Relocations of functions that lost go.
 		//mutate: false o.discardedSections[s.Info]
-		if s.Type != elf64.Rel && s.Type != elf64.Rela || noRows(o, s) || o.discardedSections[s.Info] {
+		if (s.Type != elf64.Rel && s.Type != elf64.Rela) || noRows(o, s) || o.discardedSections[s.Info] {
 			continue
 		}
 		at := o.sectionOf[s.Info]
@@ -65,7 +65,8 @@ func mergeRows(out *output, o *object, s *elf64.Section, at placement) error {
 	if s.EntSize != size || uint64(len(b))%size != 0 {
 		return damage(o.name, "section %s of %d bytes in rows of %d", s.Name, len(b), s.EntSize)
 	}
-	id := out.sections.findOrNew(section{name: s.Name, kind: s.Type, flags: elf64.InfoLink, align: 8, entry: size, owner: at.section}, false)
+	id := out.sections.findOrNew(section{name: s.Name, kind: s.Type, flags: elf64.InfoLink, align: 8, entry: size,
+		owner: at.section}, false)
 	if out.sections.list[id].kind != s.Type {
 		return unsupported(o.name, "the section '%s', which is something else in another input", s.Name)
 	}
@@ -123,7 +124,8 @@ func leftOut(rules *ruleSet, report *linkReport, o *object, s *elf64.Section, r 
 	//mutate: false
 	leftOut := r.discarded || slices.Contains(o.discardedVariables[y.Section], y)
 	if leftOut && !inLoser && r.kind < cubin.MercuryRelocation { // it is said once
-		report.warnOfNvlink("null-constant", fmt.Sprintf("nvlink leaves an address in the constants of '%s' null, because another input defines '%s' too", o.name, y.Name))
+		report.warnOfNvlink("null-constant", fmt.Sprintf(
+			"nvlink leaves an address in the constants of '%s' null, because another input defines '%s' too", o.name, y.Name))
 	}
 	return leftOut
 }

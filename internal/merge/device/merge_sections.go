@@ -67,7 +67,8 @@ func placeSection(out *output, o *object, index int) (placement, error) {
 	}
 	//rule: A kernel's shared memory is aligned as its variables are.
 	//mutate: true
-	if s.Type != cubin.SHT_CUDA_SHARED || owner == noSection || out.rules.options.Relocatable { // a kernel's is aligned as its variables are
+	// a kernel's is aligned as its variables are
+	if s.Type != cubin.SHT_CUDA_SHARED || owner == noSection || out.rules.options.Relocatable {
 		into.align = max(into.align, s.Align)
 	}
 	if runs, ok := o.dedupedSections[index]; ok {
@@ -101,11 +102,12 @@ func placeSection(out *output, o *object, index int) (placement, error) {
 func mergeSections(out *output, o *object) error {
 	for i := range o.file.Sections {
 		s := &o.file.Sections[i]
-		if s.Flags&cubin.SHF_MERCURY != 0 || s.Type == cubin.SHT_CUDA_CONSTANT_B0 && out.rules.mercury {
+		if s.Flags&cubin.SHF_MERCURY != 0 || (s.Type == cubin.SHT_CUDA_CONSTANT_B0 && out.rules.mercury) {
 			continue
 		}
 		switch s.Type {
-		case elf64.Null, elf64.Symtab, elf64.Strtab, elf64.Note, cubin.SHT_CUDA_INFO, cubin.SHT_CUDA_CALLGRAPH, cubin.SHT_CUDA_PROTOTYPE, elf64.Rel, elf64.Rela:
+		case elf64.Null, elf64.Symtab, elf64.Strtab, elf64.Note, cubin.SHT_CUDA_INFO, cubin.SHT_CUDA_CALLGRAPH,
+			cubin.SHT_CUDA_PROTOTYPE, elf64.Rel, elf64.Rela:
 			continue
 		case cubin.SHT_CUDA_COMPAT_INFO:
 			if err := mergeCompat(out.rules, out.sections, out.attributes, o, s); err != nil {
@@ -150,7 +152,8 @@ func mergeInfoSections(symbols *symbolTable, sections *sectionTable, o *object) 
 }
 
 func infoSection(symbols *symbolTable, sections *sectionTable, name string, text sectionID) sectionID {
-	id := sections.findOrNew(section{name: name, kind: cubin.SHT_CUDA_INFO, flags: elf64.InfoLink, align: 4, owner: text}, false)
+	id := sections.findOrNew(section{name: name, kind: cubin.SHT_CUDA_INFO, flags: elf64.InfoLink, align: 4,
+		owner: text}, false)
 	f := symbols.list[sections.list[text].function].function
 	if f.info == noSection {
 		f.info = id
@@ -160,6 +163,8 @@ func infoSection(symbols *symbolTable, sections *sectionTable, name string, text
 
 // newGeneratedSections adds the sections that the linker fills itself.
 func (sections *sectionTable) newGeneratedSections() {
-	sections.callGraph = sections.newSection(section{name: ".nv.callgraph", kind: cubin.SHT_CUDA_CALLGRAPH, align: 4, entry: 8, owner: noSection}, true)
-	sections.prototypes = sections.newSection(section{name: ".nv.prototype", kind: cubin.SHT_CUDA_PROTOTYPE, align: 4, entry: 8, owner: noSection}, true)
+	sections.callGraph = sections.newSection(section{name: ".nv.callgraph", kind: cubin.SHT_CUDA_CALLGRAPH, align: 4,
+		entry: 8, owner: noSection}, true)
+	sections.prototypes = sections.newSection(section{name: ".nv.prototype", kind: cubin.SHT_CUDA_PROTOTYPE, align: 4,
+		entry: 8, owner: noSection}, true)
 }

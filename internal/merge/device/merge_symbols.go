@@ -90,7 +90,8 @@ func checkKind(symbols *symbolTable, report *linkReport, o *object, y *elf64.Sym
 
 // checkSize compares the size of a variable with the first one that an input
 // specified; an array of unknown size has none.
-func checkSize(symbols *symbolTable, sections *sectionTable, report *linkReport, o *object, y *elf64.Symbol, old symbolID) {
+func checkSize(symbols *symbolTable, sections *sectionTable, report *linkReport, o *object, y *elf64.Symbol,
+	old symbolID) {
 	if old == noSymbol {
 		return
 	}
@@ -103,7 +104,8 @@ func checkSize(symbols *symbolTable, sections *sectionTable, report *linkReport,
 		return
 	}
 	notes := []string{fmt.Sprintf("the sizes are %d and %d bytes", was.size, y.Size)}
-	report.clash("size-mismatch", o, y.Name, notes, "Size doesn't match for '%s' in '%s', first specified in '%s'", y.Name, o.name, was.from)
+	report.clash("size-mismatch", o, y.Name, notes, "Size doesn't match for '%s' in '%s', first specified in '%s'",
+		y.Name, o.name, was.from)
 }
 
 // referToFunction gives the symbol for a function that is defined elsewhere.
@@ -126,13 +128,16 @@ func newFunction() *function {
 
 // defineFunction adds a function, its text and, for a kernel, the sections
 // that every kernel has.
-func defineFunction(rules *ruleSet, symbols *symbolTable, sections *sectionTable, names *nameTables, o *object, y *elf64.Symbol, old symbolID) symbolID {
+func defineFunction(rules *ruleSet, symbols *symbolTable, sections *sectionTable, names *nameTables, o *object,
+	y *elf64.Symbol, old symbolID) symbolID {
 	id := old
 	if id == noSymbol {
-		id = newDefined(rules, symbols, names, symbol{name: y.Name, binding: y.Binding, kind: y.Type, section: noSection, function: newFunction()})
+		id = newDefined(rules, symbols, names, symbol{name: y.Name, binding: y.Binding, kind: y.Type, section: noSection,
+			function: newFunction()})
 	}
 	s := &o.file.Sections[y.Section]
-	text := sections.newSection(section{name: s.Name, kind: s.Type, flags: s.Flags, align: s.Align, owner: noSection}, true)
+	text := sections.newSection(section{name: s.Name, kind: s.Type, flags: s.Flags, align: s.Align, owner: noSection},
+		true)
 	sections.list[text].function = id
 	f := &symbols.list[id]
 	//rule: A function has the binding of its definition.
@@ -153,7 +158,7 @@ func defineFunction(rules *ruleSet, symbols *symbolTable, sections *sectionTable
 func newDefined(rules *ruleSet, symbols *symbolTable, names *nameTables, y symbol) (id symbolID) {
 	//rule: Before 13.4 weak symbols stand among the local ones.
 	//mutate: true rules.merge.WeakIsGlobal
-	y.global = y.binding == elf64.Global || y.binding == elf64.Weak && rules.merge.WeakIsGlobal
+	y.global = y.binding == elf64.Global || (y.binding == elf64.Weak && rules.merge.WeakIsGlobal)
 	if y.global {
 		id = symbols.newSymbol(y)
 	} else {
@@ -274,11 +279,13 @@ func mergeVariables(out *output, o *object) error {
 
 // referToVariable gives the symbol for a variable that is defined elsewhere,
 // or for dynamic shared memory, which is defined nowhere.
-func referToVariable(rules *ruleSet, symbols *symbolTable, sections *sectionTable, o *object, y *elf64.Symbol, old symbolID) symbolID {
+func referToVariable(rules *ruleSet, symbols *symbolTable, sections *sectionTable, o *object, y *elf64.Symbol,
+	old symbolID) symbolID {
 	//rule: Dynamic memory brings the section of common variables with it.
 	//mutate: false
 	if y.Other == cubin.STO_CUDA_SHARED {
-		sections.findOrNew(section{name: commonName, kind: cubin.SHT_CUDA_SHARED, flags: elf64.Alloc | elf64.Write, align: 1, owner: noSection}, true)
+		sections.findOrNew(section{name: commonName, kind: cubin.SHT_CUDA_SHARED, flags: elf64.Alloc | elf64.Write,
+			align: 1, owner: noSection}, true)
 	}
 	if old != noSymbol {
 		return old
@@ -318,7 +325,8 @@ func defineVariable(out *output, o *object, y *elf64.Symbol, old symbolID) (symb
 	}
 	id := old
 	if id == noSymbol {
-		id = newVariable(out.rules, out.symbols, out.names, symbol{name: y.Name, binding: y.Binding, kind: y.Type, other: y.Other, section: noSection})
+		id = newVariable(out.rules, out.symbols, out.names, symbol{name: y.Name, binding: y.Binding, kind: y.Type,
+			other: y.Other, section: noSection})
 	}
 	v := &out.symbols.list[id]
 	if y.Other == cubin.STO_CUDA_SHARED {
@@ -343,7 +351,8 @@ func defineVariable(out *output, o *object, y *elf64.Symbol, old symbolID) (symb
 // newVariable adds a variable where it belongs. What is hidden is in no table,
 // and local shared variables only with -g.
 func newVariable(rules *ruleSet, symbols *symbolTable, names *nameTables, y symbol) symbolID {
-	if y.binding == elf64.Global || y.other != otherHidden && (y.other != cubin.STO_CUDA_SHARED || rules.options.Debug) || rules.options.Relocatable {
+	if y.binding == elf64.Global || (y.other != otherHidden && (y.other != cubin.STO_CUDA_SHARED ||
+		rules.options.Debug)) || rules.options.Relocatable {
 		return newDefined(rules, symbols, names, y)
 	}
 	//rule: Local shared variables, parameters and constants of the optimizer are in no table.
@@ -398,5 +407,6 @@ func (y *symbol) unresolved() bool {
 	if y.defined() || y.common {
 		return false
 	}
-	return y.kind == cubin.STT_CUDA_OBJECT && y.other != cubin.STO_CUDA_SHARED || y.kind == elf64.Function && !isSystemCall(y.name)
+	return (y.kind == cubin.STT_CUDA_OBJECT && y.other != cubin.STO_CUDA_SHARED) || (y.kind == elf64.Function &&
+		!isSystemCall(y.name))
 }

@@ -224,12 +224,16 @@ func newOutput(rules *ruleSet, filter *kernelFilter) *output {
 
 // addNotes adds the notes and the sections of attributes.
 func (sections *sectionTable) addNotes(rules *ruleSet) {
-	sections.toolNote = sections.newSection(section{name: ".note.nv.tkinfo", kind: elf64.Note, flags: cubin.SHF_NOTE_NV_TKINFO, align: 4, owner: noSection}, true)
-	sections.archNote = sections.newSection(section{name: ".note.nv.cuinfo", kind: elf64.Note, flags: cubin.SHF_NOTE_NV_CUINFO, align: 4, owner: noSection}, true)
-	sections.info = sections.newSection(section{name: ".nv.info", kind: cubin.SHT_CUDA_INFO, align: 4, owner: noSection}, false)
+	sections.toolNote = sections.newSection(section{name: ".note.nv.tkinfo", kind: elf64.Note,
+		flags: cubin.SHF_NOTE_NV_TKINFO, align: 4, owner: noSection}, true)
+	sections.archNote = sections.newSection(section{name: ".note.nv.cuinfo", kind: elf64.Note,
+		flags: cubin.SHF_NOTE_NV_CUINFO, align: 4, owner: noSection}, true)
+	sections.info = sections.newSection(section{name: ".nv.info", kind: cubin.SHT_CUDA_INFO, align: 4, owner: noSection},
+		false)
 	sections.compat = noSection
 	if rules.compat {
-		sections.compat = sections.newSection(section{name: ".nv.compat", kind: cubin.SHT_CUDA_COMPAT_INFO, align: 4, owner: noSection}, false)
+		sections.compat = sections.newSection(section{name: ".nv.compat", kind: cubin.SHT_CUDA_COMPAT_INFO, align: 4,
+			owner: noSection}, false)
 		//rule: Every program for sm_90 says whether it is for that alone.
 		//mutate: []attribute{{form: cubin.EIFMT_BVAL, id: compatSpecific}} -> nil
 		sections.list[sections.compat].attributes.added = []attribute{{form: cubin.EIFMT_BVAL, id: compatSpecific}}

@@ -17,7 +17,8 @@ func (g *graph) prototype(p prototypeID) int32 { return g.symbols + int32(p) }
 
 // buildGraph joins the rows of the call graph.
 func buildGraph(symbols *symbolTable, calls *callGraph) {
-	calls.graph = graph{edges: make([][]int32, len(symbols.list)+len(calls.prototypes.names)), symbols: int32(len(symbols.list))}
+	calls.graph = graph{edges: make([][]int32, len(symbols.list)+len(calls.prototypes.names)),
+		symbols: int32(len(symbols.list))}
 	for id := range symbols.list {
 		f := symbols.list[id].function
 		if f == nil {

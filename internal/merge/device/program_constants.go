@@ -11,7 +11,8 @@ import (
 // keepsDiscarded reports whether constants of a function that lost stay: nvlink puts them
 // after those of the one that won, where no code reads them.
 func (rules *ruleSet) keepsDiscarded(s *elf64.Section) bool {
-	return !rules.options.FixNvlinkBugs && !rules.options.Relocatable && !rules.mercury && cubin.IsConstantBank(s.Type) && s.Type != cubin.SHT_CUDA_CONSTANT_B0
+	return !rules.options.FixNvlinkBugs && !rules.options.Relocatable && !rules.mercury &&
+		cubin.IsConstantBank(s.Type) && s.Type != cubin.SHT_CUDA_CONSTANT_B0
 }
 
 // winner is the code of the function that won over that in a section of an input.
@@ -97,7 +98,8 @@ type move struct {
 
 // placeConstants gives the place of an input's constants, if they have one; it would
 // be at offset.
-func placeConstants(rules *ruleSet, banks *constantTable, filter *kernelFilter, s *elf64.Section, data []byte, offset uint64) (at uint64, place bool) {
+func placeConstants(rules *ruleSet, banks *constantTable, filter *kernelFilter, s *elf64.Section, data []byte,
+	offset uint64) (at uint64, place bool) {
 	p := &banks.packing
 	vector := isVector(s)
 	if packs(rules, filter) {
@@ -165,12 +167,15 @@ func warnOfMoves(symbols *symbolTable, banks *constantTable, report *linkReport,
 			}
 			return 1
 		})
-		if at < len(banks.packing.moves) && (banks.packing.moves[at].leftOut || banks.packing.moves[at].to != banks.packing.moves[at].offset) {
+		if at < len(banks.packing.moves) && (banks.packing.moves[at].leftOut ||
+			banks.packing.moves[at].to != banks.packing.moves[at].offset) {
 			notes = append(notes, fmt.Sprintf("code finds another value in '%s' of '%s'", y.name, y.origin))
 		}
 	}
 	if len(notes) > 0 {
-		report.warnOfNvlink("equal-constants", "Constants of several inputs are equal; nvlink leaves all but the first out without moving what refers to them", notes...)
+		report.warnOfNvlink("equal-constants",
+			"Constants of several inputs are equal; nvlink leaves all but the first out without moving what refers to them",
+			notes...)
 	}
 }
 
@@ -182,7 +187,8 @@ const maxBank = 1 << 16
 func (sections *sectionTable) checkConstants() error {
 	for i := range sections.list {
 		if s := &sections.list[i]; s.live() && cubin.IsConstantBank(s.kind) && s.size > maxBank {
-			return unsupported("", "what nvlink makes of %d bytes of constants in '%s', which may have %d", s.size, s.name, maxBank)
+			return unsupported("", "what nvlink makes of %d bytes of constants in '%s', which may have %d", s.size, s.name,
+				maxBank)
 		}
 	}
 	return nil

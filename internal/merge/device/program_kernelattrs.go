@@ -54,14 +54,18 @@ type attributeSet struct {
 }
 
 func newAttributeSet(out *output) attributeSet {
-	return attributeSet{out.rules, out.symbols, out.sections, out.calls, func(s *section) *attributeList { return &s.attributes }}
+	return attributeSet{out.rules, out.symbols, out.sections, out.calls,
+		func(s *section) *attributeList { return &s.attributes }}
 }
 
 func (l attributeSet) compute() error {
 	info := l.of(&l.sections.list[l.sections.info])
 	//rule: What is said of removed functions goes.
 	//mutate: false len(x.symbols) == 1 && l.symbols.list[x.symbols[0]].dead
-	info.rows = slices.DeleteFunc(info.rows, func(x attribute) bool { return len(x.symbols) == 1 && l.symbols.list[x.symbols[0]].dead })
+	info.rows = slices.DeleteFunc(info.rows, func(x attribute) bool {
+		return len(x.symbols) == 1 &&
+			l.symbols.list[x.symbols[0]].dead
+	})
 	//rule: Kernels say how much stack they need in the order of the symbol table.
 	//mutate: l.calls.reached.kernels -> slices.Sorted(slices.Values(l.calls.reached.kernels))
 	kernels := l.calls.reached.kernels
@@ -78,7 +82,8 @@ func (l attributeSet) compute() error {
 		if d.bytes > unknownStack {
 			return unsupported("", "a stack of %d bytes", d.bytes)
 		}
-		info.added = append(info.added, attribute{form: cubin.EIFMT_SVAL, id: cubin.EIATTR_MIN_STACK_SIZE, symbols: []symbolID{k}, word: uint32(d.bytes)})
+		info.added = append(info.added, attribute{form: cubin.EIFMT_SVAL, id: cubin.EIATTR_MIN_STACK_SIZE,
+			symbols: []symbolID{k}, word: uint32(d.bytes)})
 		counted := countedFor(l.symbols, l.calls, k)
 		if l.externalsFirst(counted) {
 			l.setExternals(k, counted)
@@ -133,7 +138,8 @@ func (l attributeSet) setRegisters(info *attributeList) error {
 		limit := l.maxRegisters(x.symbols[0])
 		for _, f := range l.calls.reached.from[x.symbols[0]] {
 			if y := &l.symbols.list[f]; y.function.registers > limit {
-				return unsupported("", "'%s', which may have %d registers, but calls '%s', which needs %d", l.symbols.list[x.symbols[0]].name, limit, y.name, y.function.registers)
+				return unsupported("", "'%s', which may have %d registers, but calls '%s', which needs %d",
+					l.symbols.list[x.symbols[0]].name, limit, y.name, y.function.registers)
 			}
 			//rule: A kernel has the most registers of all it reaches.
 			x.word = max(x.word, l.symbols.list[f].function.registers)

@@ -44,7 +44,7 @@ func chooseKernels(o *Options, inputs []Input) *kernelFilter {
 		keep.internal = append(keep.internal, in.LaunchedInternal...)
 		//rule: Patterns of libcudadevrt's host code don't make a program one that launches.
 		//mutate: true !in.Runtime
-		launches = launches || !in.Runtime && len(in.LaunchedExternal)+len(in.LaunchedInternal) > 0
+		launches = launches || (!in.Runtime && len(in.LaunchedExternal)+len(in.LaunchedInternal) > 0)
 	}
 	//rule: A program that launches nothing keeps everything.
 	//mutate: true
@@ -158,9 +158,11 @@ func addStarted(rules *ruleSet, symbols *symbolTable, filter *kernelFilter, kern
 	return kernels, nil
 }
 
-func removeFunction(symbols *symbolTable, sections *sectionTable, filter *kernelFilter, report *linkReport, y *symbol) {
+func removeFunction(symbols *symbolTable, sections *sectionTable, filter *kernelFilter, report *linkReport,
+	y *symbol) {
 	if y.defined() {
-		report.removed = append(report.removed, Removal{Symbol: y.name, From: y.origin, Kernel: y.isKernel(), Reason: filter.removalReason(y)})
+		report.removed = append(report.removed, Removal{Symbol: y.name, From: y.origin, Kernel: y.isKernel(),
+			Reason: filter.removalReason(y)})
 		text := &sections.list[y.section]
 		text.removed = true
 		symbols.list[text.symbol].dead = true
@@ -207,10 +209,14 @@ func isSystemCall(name string) bool {
 // runtimeCalls are what functions of libcudadevrt call in the driver by names that
 // don't say so.
 var runtimeCalls = map[string]bool{
-	"cnpCtxSynchronize": true, "cnpDeviceGetAttribute": true, "cnpEventCreate": true, "cnpEventDestroy": true, "cnpEventRecord": true,
-	"cnpFuncGetAttribute": true, "cnpGetCacheConfig": true, "cnpGetDevice": true, "cnpGetDeviceCount": true, "cnpGetLastError": true,
-	"cnpGetLimit": true, "cnpGetParameterBuffer": true, "cnpGetParameterBufferV2": true, "cnpGetSharedMemConfig": true,
-	"cnpLaunchDevice": true, "cnpLaunchDeviceV2": true, "cnpSetLastError": true, "cnpStreamCreate": true, "cnpStreamDestroy": true,
+	"cnpCtxSynchronize": true, "cnpDeviceGetAttribute": true, "cnpEventCreate": true, "cnpEventDestroy": true,
+	"cnpEventRecord":      true,
+	"cnpFuncGetAttribute": true, "cnpGetCacheConfig": true, "cnpGetDevice": true, "cnpGetDeviceCount": true,
+	"cnpGetLastError": true,
+	"cnpGetLimit":     true, "cnpGetParameterBuffer": true, "cnpGetParameterBufferV2": true,
+	"cnpGetSharedMemConfig": true,
+	"cnpLaunchDevice":       true, "cnpLaunchDeviceV2": true, "cnpSetLastError": true, "cnpStreamCreate": true,
+	"cnpStreamDestroy":   true,
 	"cnpStreamWaitEvent": true,
 }
 

@@ -61,7 +61,7 @@ func keepRelocations(symbols *symbolTable, sections *sectionTable) error {
 			target, y := &sections.list[owner], &symbols.list[r.symbol]
 			debug := isDebug(target.name)
 			switch {
-			case y.hidden || !debug && r.base != 0:
+			case y.hidden || (!debug && r.base != 0):
 				return unsupported("", "the relocation %d in '%s' on '%s' with -r", uint32(r.kind), target.name, y.name)
 			//rule: With -r relocations of debug information on functions that lost go.
 			//mutate: false
@@ -90,14 +90,16 @@ func (sections *sectionTable) addAddend(target sectionID, r relocation) {
 	//rule: With -r references between debug sections keep their base.
 	//mutate: r.base+field -> field
 	r.addend, r.base, r.rel = int64(r.base+field), 0, false
-	id := sections.findOrNew(section{name: ".rela" + sections.list[target].name, kind: elf64.Rela, flags: elf64.InfoLink, align: 8, entry: elf64.RelaSize, owner: target}, false)
+	id := sections.findOrNew(section{name: ".rela" + sections.list[target].name, kind: elf64.Rela, flags: elf64.InfoLink,
+		align: 8, entry: elf64.RelaSize, owner: target}, false)
 	sections.setRelocations(id, append(sections.list[id].relocations, r))
 }
 
 // wordAt reads the field of a relocation in data. mergeRows has checked that it
 // is there, in one of the pieces.
 func (s *section) wordAt(offset uint64, kind cubin.Relocation) uint64 {
-	at, found := slices.BinarySearchFunc(s.pieces, offset, func(p piece, offset uint64) int { return cmp.Compare(p.offset, offset) })
+	at, found := slices.BinarySearchFunc(s.pieces, offset,
+		func(p piece, offset uint64) int { return cmp.Compare(p.offset, offset) })
 	if !found {
 		at--
 	}

@@ -15,7 +15,8 @@ func newRelAction(rules *ruleSet, sections *sectionTable) {
 	if rules.mercury {
 		return
 	}
-	id := sections.newSection(section{name: ".nv.rel.action", kind: cubin.SHT_CUDA_RELOCINFO, align: 8, entry: 8, owner: noSection}, true)
+	id := sections.newSection(section{name: ".nv.rel.action", kind: cubin.SHT_CUDA_RELOCINFO, align: 8, entry: 8,
+		owner: noSection}, true)
 	//rule: Every program says how the driver treats relocations.
 	sections.list[id].setData(relAction)
 }
@@ -35,7 +36,7 @@ type patch struct {
 func decideRelocations(rules *ruleSet, symbols *symbolTable, sections *sectionTable, calls *callGraph) error {
 	for i := range sections.list {
 		s := &sections.list[i]
-		if s.kind != elf64.Rel && s.kind != elf64.Rela || !s.live() {
+		if (s.kind != elf64.Rel && s.kind != elf64.Rela) || !s.live() {
 			continue
 		}
 		target := &sections.list[s.owner]
@@ -74,7 +75,8 @@ func decideRelocations(rules *ruleSet, symbols *symbolTable, sections *sectionTa
 }
 
 // decideInCode decides about a relocation in code or data.
-func decideInCode(rules *ruleSet, symbols *symbolTable, sections *sectionTable, calls *callGraph, target *section, r *relocation) (keep bool, err error) {
+func decideInCode(rules *ruleSet, symbols *symbolTable, sections *sectionTable, calls *callGraph, target *section,
+	r *relocation) (keep bool, err error) {
 	y := &symbols.list[r.symbol]
 	switch r.kind {
 	case cubin.R_CUDA_ABS56_16_34:
@@ -88,9 +90,11 @@ func decideInCode(rules *ruleSet, symbols *symbolTable, sections *sectionTable, 
 		r.kind = cubin.R_CUDA_ABS32_HI_32
 	case cubin.R_CUDA_UNIFIED:
 		r.kind = cubin.R_CUDA_64
-	case cubin.R_CUDA_ABS32_32, cubin.R_CUDA_ABS16_32, cubin.R_CUDA_CONST_FIELD19_40, cubin.R_CUDA_CONST_FIELD21_38, cubin.R_CUDA_CONST_FIELD22_37, cubin.R_CUDA_ABS24_40:
+	case cubin.R_CUDA_ABS32_32, cubin.R_CUDA_ABS16_32, cubin.R_CUDA_CONST_FIELD19_40, cubin.R_CUDA_CONST_FIELD21_38,
+		cubin.R_CUDA_CONST_FIELD22_37, cubin.R_CUDA_ABS24_40:
 		return false, patchCode(rules, symbols, sections, calls, target, r, y)
-	case cubin.R_CUDA_64, cubin.R_CUDA_G64, cubin.R_CUDA_ABS32_LO_32, cubin.R_CUDA_ABS32_HI_32, cubin.R_CUDA_ABS47_34, cubin.R_CUDA_ABS55_16_34, cubin.R_CUDA_FUNC_DESC_64, cubin.R_CUDA_FUNC_DESC32_LO_32, cubin.R_CUDA_FUNC_DESC32_HI_32:
+	case cubin.R_CUDA_64, cubin.R_CUDA_G64, cubin.R_CUDA_ABS32_LO_32, cubin.R_CUDA_ABS32_HI_32, cubin.R_CUDA_ABS47_34,
+		cubin.R_CUDA_ABS55_16_34, cubin.R_CUDA_FUNC_DESC_64, cubin.R_CUDA_FUNC_DESC32_LO_32, cubin.R_CUDA_FUNC_DESC32_HI_32:
 	default:
 		return false, unsupported("", "the relocation %d in '%s' on '%s'", uint32(r.kind), target.name, y.name)
 	}
@@ -100,14 +104,16 @@ func decideInCode(rules *ruleSet, symbols *symbolTable, sections *sectionTable, 
 		return false, nil // a call that is never made, see markLive
 	}
 	if r.base != 0 || y.dead || y.hidden {
-		return false, unsupported("", "the relocation %d in '%s' on '%s', which is not in the output", uint32(r.kind), target.name, y.name)
+		return false, unsupported("", "the relocation %d in '%s' on '%s', which is not in the output", uint32(r.kind),
+			target.name, y.name)
 	}
 	return true, nil
 }
 
 // patchCode asks for the offset of a variable in its memory to be put into an
 // instruction.
-func patchCode(rules *ruleSet, symbols *symbolTable, sections *sectionTable, calls *callGraph, target *section, r *relocation, y *symbol) error {
+func patchCode(rules *ruleSet, symbols *symbolTable, sections *sectionTable, calls *callGraph, target *section,
+	r *relocation, y *symbol) error {
 	p := patch{offset: r.offset, kind: r.kind, addend: r.addend, rel: r.rel}
 	switch {
 	case y.name == bankSize && rules.options.Debug:
@@ -125,7 +131,7 @@ func patchCode(rules *ruleSet, symbols *symbolTable, sections *sectionTable, cal
 	case y.isShared() && !y.defined():
 		for _, k := range calls.reached.by[target.function] {
 			//rule: Dynamic memory starts where the kernels that reach the code agree.
-			//mutate: sections.list[symbols.list[k].function.shared].dynamic -> sections.list[symbols.list[k].function.shared].size
+			//mutate: dynamic -> size
 			p.value = max(p.value, sections.list[symbols.list[k].function.shared].dynamic)
 		}
 	case cubin.IsConstantBank(sections.list[y.section].kind):
@@ -142,7 +148,8 @@ func patchCode(rules *ruleSet, symbols *symbolTable, sections *sectionTable, cal
 
 // decideInDebug decides about a relocation in debug information: what points
 // into other debug information, or at shared memory, is known now.
-func decideInDebug(symbols *symbolTable, sections *sectionTable, target *section, r *relocation) (keep bool, err error) {
+func decideInDebug(symbols *symbolTable, sections *sectionTable, target *section, r *relocation) (keep bool,
+	err error) {
 	y := &symbols.list[r.symbol]
 	if r.kind == cubin.R_CUDA_UNUSED_CLEAR64 {
 		//rule: The size of a removed function in .debug_frame is cleared.
@@ -175,13 +182,14 @@ func decideInDebug(symbols *symbolTable, sections *sectionTable, target *section
 	//mutate: false y.dead
 	//rule: .debug_loc keeps what is about functions that lost.
 	//mutate: true target.name != ".debug_loc"
-	case y.dead || r.discarded && target.name != ".debug_info" && target.name != ".debug_loc":
+	case y.dead || (r.discarded && target.name != ".debug_info" && target.name != ".debug_loc"):
 		return false, nil
 	case y.kind == elf64.SectionSymbol && sections.list[y.section].flags&elf64.Exec == 0:
 		//rule: References between debug sections count from the input's part.
 		p.value = r.base
 	case y.hidden || r.base != 0:
-		return false, unsupported("", "the relocation %d in '%s' on '%s', which is not in the output", uint32(r.kind), target.name, y.name)
+		return false, unsupported("", "the relocation %d in '%s' on '%s', which is not in the output", uint32(r.kind),
+			target.name, y.name)
 	default:
 		return true, nil
 	}

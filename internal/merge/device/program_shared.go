@@ -49,11 +49,13 @@ type colour struct {
 
 func layOutShared(out *output) error {
 	out.symbols.referred = map[symbolID]bool{}
-	s := &sharedLayout{rules: out.rules, symbols: out.symbols, sections: out.sections, calls: out.calls, report: out.report,
-		users: map[symbolID]map[symbolID]bool{}, dynamicUsers: map[symbolID]bool{}, dynamic: map[symbolID]bool{}}
+	s := &sharedLayout{rules: out.rules, symbols: out.symbols, sections: out.sections, calls: out.calls,
+		report: out.report,
+		users:  map[symbolID]map[symbolID]bool{}, dynamicUsers: map[symbolID]bool{}, dynamic: map[symbolID]bool{}}
 	s.findUsers()
 	if id := slices.IndexFunc(s.symbols.shared, s.unused); id >= 0 && out.rules.options.Debug {
-		return unsupported("", "with -g, the symbol of '%s', a shared variable that no code refers to", out.symbols.list[s.symbols.shared[id]].name)
+		return unsupported("", "with -g, the symbol of '%s', a shared variable that no code refers to",
+			out.symbols.list[s.symbols.shared[id]].name)
 	}
 	s.findCommon()
 	s.findOwn()
@@ -63,7 +65,8 @@ func layOutShared(out *output) error {
 	}
 	end := s.placeColours()
 	if s.rules.options.Debug && s.end > s.rules.sharedLimit {
-		return unsupported("", "what nvlink says of common shared memory of %d bytes with -g", s.end) // it takes it for a kernel's
+		// it takes it for a kernel's
+		return unsupported("", "what nvlink says of common shared memory of %d bytes with -g", s.end)
 	}
 	//rule: Since 13.4 the common section is aligned before the kernels.
 	//mutate: false
@@ -350,7 +353,9 @@ func (s *sharedLayout) tooMuch(k symbolID, end, limit uint64) {
 	if s.report.explains(kind) {
 		notes = s.explainMemory(k)
 	}
-	s.report.fail(kind, &s.symbols.list[k], fmt.Sprintf("Entry function '%s' uses too much shared data (%#x bytes, %#x max)", s.symbols.list[k].name, end, limit), notes...)
+	s.report.fail(kind, &s.symbols.list[k],
+		fmt.Sprintf("Entry function '%s' uses too much shared data (%#x bytes, %#x max)", s.symbols.list[k].name, end,
+			limit), notes...)
 }
 
 // counts reports whether a variable is there for others to see. Since 13.4 those
@@ -368,7 +373,7 @@ func (s *sharedLayout) sharesMemory() bool {
 		return slices.ContainsFunc(c.variables, func(id symbolID) bool {
 			//rule: Only those count that code refers to, since 13.4 without what was replaced.
 			//mutate: true
-			return s.symbols.referred[id] || s.rules.merge.CountsReplacedReferences && s.symbols.list[id].referred
+			return s.symbols.referred[id] || (s.rules.merge.CountsReplacedReferences && s.symbols.list[id].referred)
 		})
 	})
 }
@@ -396,7 +401,7 @@ func (s *sharedLayout) findOwn() {
 			a, b := &s.symbols.list[p], &s.symbols.list[q]
 			//rule: A kernel's variables: the largest alignment, then the smallest size first.
 			//mutate: a.size < b.size -> a.size > b.size
-			return a.align > b.align || a.align == b.align && a.size < b.size
+			return a.align > b.align || (a.align == b.align && a.size < b.size)
 		})
 	}
 }
@@ -433,7 +438,7 @@ func (s *sharedLayout) finishCommon() {
 		//rule: With -g the section of common shared memory keeps its size.
 		out.size, out.dropped = s.end, false
 	}
-	if s.rules.mercury || s.rules.options.Debug && !out.dropped {
+	if s.rules.mercury || (s.rules.options.Debug && !out.dropped) {
 		out.size += s.rules.reservedShared
 	}
 	//rule: Its symbol goes.

@@ -58,7 +58,8 @@ type object struct {
 // release lets go of what only the passes over the inputs need. Messages still
 // need the name.
 func (o *object) release() {
-	o.file, o.symbols, o.symbolOf, o.sectionOf, o.discardedSections, o.discardedVariables, o.discardedTaken = nil, nil, nil, nil, nil, nil, nil
+	o.file, o.symbols, o.symbolOf, o.sectionOf, o.discardedSections, o.discardedVariables, o.discardedTaken = nil, nil,
+		nil, nil, nil, nil, nil
 }
 
 // readObject reads an input. Code that is linked already takes no part in a
@@ -81,7 +82,8 @@ func readObject(in *Input, rules *ruleSet) (*object, error) {
 		return nil, unsupported(in.Name, "files of type %d", f.Type)
 	}
 	o := &object{name: in.Name, file: f, data: data}
-	for _, check := range []func(*ruleSet) error{o.checkHeader, o.checkSections, o.readSymbols, o.checkSymbols, o.checkShape, o.readMercury} {
+	for _, check := range []func(*ruleSet) error{o.checkHeader, o.checkSections, o.readSymbols, o.checkSymbols,
+		o.checkShape, o.readMercury} {
 		if err := check(rules); err != nil {
 			return nil, err
 		}
@@ -117,7 +119,8 @@ func (o *object) checkHeader(rules *ruleSet) error {
 	//mutate: false
 	case target.Release.Before(release):
 		return &message.Message{Severity: message.Fatal, ID: "newer-input", Origin: message.Origin{File: o.name},
-			Text: fmt.Sprintf("Input file '%s' newer than toolkit (%d vs %d)", o.name, release.Number(), target.Release.Number())}
+			Text: fmt.Sprintf("Input file '%s' newer than toolkit (%d vs %d)", o.name, release.Number(),
+				target.Release.Number())}
 	case release != target.Release:
 		return unsupported(o.name, "code that was made with CUDA %s", release)
 	case f.ABIVersion() != abiVersion:
@@ -140,7 +143,7 @@ func (o *object) checkSections(rules *ruleSet) error {
 		s := &o.file.Sections[i]
 		known := knownSection(s)
 		if rules.mercury {
-			known = known || isReserved(s) || s.Flags&cubin.SHF_MERCURY != 0 && knownMercury(s)
+			known = known || isReserved(s) || (s.Flags&cubin.SHF_MERCURY != 0 && knownMercury(s))
 			if what := leftToFinalizer(s); what != "" {
 				return unsupported(o.name, "%s", what)
 			}
@@ -148,7 +151,7 @@ func (o *object) checkSections(rules *ruleSet) error {
 		if !known {
 			return unsupported(o.name, "the section %q of type %#x with flags %#x", s.Name, uint32(s.Type), s.Flags)
 		}
-		if s.Align != 0 && !isAlignment(s.Align) || s.Size > maxSize {
+		if (s.Align != 0 && !isAlignment(s.Align)) || s.Size > maxSize {
 			return unsupported(o.name, "the section %q of %d bytes aligned to %d", s.Name, s.Size, s.Align)
 		}
 		if s.Flags&elf64.InfoLink != 0 && int64(s.Info) >= int64(len(o.file.Sections)) {
@@ -187,18 +190,21 @@ func knownSection(s *elf64.Section) bool {
 	case cubin.SHT_CUDA_INFO:
 		return s.Flags&^elf64.InfoLink == 0
 	case elf64.Note:
-		return s.Name == ".note.nv.tkinfo" && s.Flags == toolNote || s.Name == ".note.nv.cuinfo" && s.Flags&^elf64.InfoLink == infoNote
+		return (s.Name == ".note.nv.tkinfo" && s.Flags == toolNote) || (s.Name == ".note.nv.cuinfo" &&
+			s.Flags&^elf64.InfoLink == infoNote)
 	case cubin.SHT_CUDA_GLOBAL:
 		return s.Name == ".nv.global" && s.Flags == elf64.Alloc|elf64.Write
 	case cubin.SHT_CUDA_GLOBAL_INIT:
 		return s.Name == ".nv.global.init" && s.Flags == elf64.Alloc|elf64.Write
 	case cubin.SHT_CUDA_SHARED:
-		return s.Name == commonName && s.Flags == elf64.Alloc|elf64.Write ||
-			strings.HasPrefix(s.Name, ".nv.shared.") && s.Flags == elf64.Alloc|elf64.Write|elf64.InfoLink
+		return (s.Name == commonName && s.Flags == elf64.Alloc|elf64.Write) ||
+			(strings.HasPrefix(s.Name, ".nv.shared.") && s.Flags == elf64.Alloc|elf64.Write|elf64.InfoLink)
 	case elf64.ProgBits:
-		return strings.HasPrefix(s.Name, ".text.") && s.Flags == elf64.Alloc|elf64.Exec || isDebug(s.Name) && s.Flags == 0
+		return (strings.HasPrefix(s.Name, ".text.") && s.Flags == elf64.Alloc|elf64.Exec) ||
+			(isDebug(s.Name) && s.Flags == 0)
 	}
-	return cubin.IsConstantBank(s.Type) && strings.HasPrefix(s.Name, bankName(s.Type)) && s.Flags&^elf64.InfoLink == elf64.Alloc
+	return cubin.IsConstantBank(s.Type) && strings.HasPrefix(s.Name, bankName(s.Type)) &&
+		s.Flags&^elf64.InfoLink == elf64.Alloc
 }
 
 // bankName is how the names of sections of a constant bank begin.
@@ -252,7 +258,8 @@ func (o *object) checkSymbols(*ruleSet) error {
 		}
 		s := &o.file.Sections[y.Section]
 		if !knownSymbol(y, s) {
-			return unsupported(o.name, "the symbol '%s' (binding %d, type %d, other %#x, in section %q)", y.Name, y.Binding, y.Type, y.Other, s.Name)
+			return unsupported(o.name, "the symbol '%s' (binding %d, type %d, other %#x, in section %q)", y.Name, y.Binding,
+				y.Type, y.Other, s.Name)
 		}
 		if y.Value > maxSize || y.Size > maxSize {
 			return unsupported(o.name, "the symbol '%s' of %d bytes at %#x", y.Name, y.Size, y.Value)
@@ -276,17 +283,19 @@ func knownSymbol(y *elf64.Symbol, s *elf64.Section) bool {
 	case elf64.SectionSymbol:
 		return !undefined
 	case elf64.Function:
-		return y.Other&^cubin.STO_CUDA_ENTRY == 0 && (undefined && y.Binding != elf64.Local || isText(s))
+		return y.Other&^cubin.STO_CUDA_ENTRY == 0 && ((undefined && y.Binding != elf64.Local) || isText(s))
 	case elf64.Object:
-		return undefined && (y.Binding == elf64.Weak && isReservedSymbol(y) || y.Binding == elf64.Local && y.Name == bankSize)
+		return undefined && ((y.Binding == elf64.Weak && isReservedSymbol(y)) || (y.Binding == elf64.Local &&
+			y.Name == bankSize))
 	case cubin.STT_CUDA_OBJECT:
-		return y.Binding != elf64.Local && undefined && knownVariable(y.Other) || !undefined && holdsVariable(s, y.Other)
+		return (y.Binding != elf64.Local && undefined && knownVariable(y.Other)) || (!undefined && holdsVariable(s, y.Other))
 	}
 	return isPlaceholder(y)
 }
 
 func knownVariable(other uint8) bool {
-	return other == cubin.STO_CUDA_GLOBAL || other == otherManaged || other == cubin.STO_CUDA_SHARED || other == cubin.STO_CUDA_CONSTANT
+	return other == cubin.STO_CUDA_GLOBAL || other == otherManaged || other == cubin.STO_CUDA_SHARED ||
+		other == cubin.STO_CUDA_CONSTANT
 }
 
 // holdsVariable reports whether a section is the place for a kind of variable.
@@ -381,7 +390,10 @@ func (o *object) isDiscarded(index uint32) bool {
 func (o *object) inDiscarded(section uint32, offset uint64) bool {
 	//rule: Relocations in a variable that lost are dropped.
 	//mutate: false
-	return slices.ContainsFunc(o.discardedVariables[section], func(y *elf64.Symbol) bool { return offset >= y.Value && offset-y.Value < y.Size })
+	return slices.ContainsFunc(o.discardedVariables[section], func(y *elf64.Symbol) bool {
+		return offset >= y.Value &&
+			offset-y.Value < y.Size
+	})
 }
 
 // stringAt gives the string at an offset of the table of names.

@@ -40,7 +40,8 @@ func (o *object) checkShape(*ruleSet) error {
 		}
 		known[key] = true
 		if s.Addr != 0 || s.EntSize != rowSize(s.Type) || !o.isLinked(s) || !o.isNamedAfterOwner(s) {
-			return unsupported(o.name, "the section '%s' in rows of %d bytes, for section or symbol %d", s.Name, s.EntSize, s.Info)
+			return unsupported(o.name, "the section '%s' in rows of %d bytes, for section or symbol %d", s.Name, s.EntSize,
+				s.Info)
 		}
 	}
 	if name := o.overlapping(); name != "" {
@@ -54,7 +55,8 @@ func (o *object) checkShape(*ruleSet) error {
 func (o *object) overlapping() string {
 	var list []*elf64.Section
 	for i := range o.file.Sections {
-		if s := &o.file.Sections[i]; s.Size > 0 && s.Flags&cubin.SHF_MERCURY == 0 && s.Type != elf64.Null && !occupiesOnly(s.Type) {
+		if s := &o.file.Sections[i]; s.Size > 0 && s.Flags&cubin.SHF_MERCURY == 0 && s.Type != elf64.Null &&
+			!occupiesOnly(s.Type) {
 			list = append(list, s)
 		}
 	}
@@ -95,7 +97,8 @@ func (o *object) hasProgram() bool {
 		entry, programHeaders = 24, 32
 		programHeaderCount    = 56
 	)
-	return le.Uint64(o.data[entry:])|le.Uint64(o.data[programHeaders:]) != 0 || le.Uint16(o.data[programHeaderCount:]) != 0
+	return le.Uint64(o.data[entry:])|le.Uint64(o.data[programHeaders:]) != 0 ||
+		le.Uint16(o.data[programHeaderCount:]) != 0
 }
 
 // rowSize is the size of the rows of a table; 0: it is none.
@@ -137,7 +140,8 @@ func (o *object) isNamedAfterOwner(s *elf64.Section) bool {
 		return owner == ".nv.compat"
 	}
 	function, isText := strings.CutPrefix(owner, ".text.")
-	return isText && (s.Type != cubin.SHT_CUDA_SHARED && s.Type != cubin.SHT_CUDA_CONSTANT_B0 || o.isKernel(s.Info)) && strings.HasSuffix(s.Name, "."+function) && len(s.Name) == len(ownedPrefix(s.Type))+len(function)
+	return isText && ((s.Type != cubin.SHT_CUDA_SHARED && s.Type != cubin.SHT_CUDA_CONSTANT_B0) || o.isKernel(s.Info)) &&
+		strings.HasSuffix(s.Name, "."+function) && len(s.Name) == len(ownedPrefix(s.Type))+len(function)
 }
 
 // isKernel reports whether a section of code is that of a kernel.
@@ -166,7 +170,8 @@ func (o *object) checkSymbolShapes() error {
 		}
 		s := &o.file.Sections[y.Section]
 		if !fits(y, s, uint32(i)) {
-			return unsupported(o.name, "the symbol '%s' of %d bytes at %#x of the section '%s'", y.Name, y.Size, y.Value, s.Name)
+			return unsupported(o.name, "the symbol '%s' of %d bytes at %#x of the section '%s'", y.Name, y.Size, y.Value,
+				s.Name)
 		}
 	}
 	return nil
@@ -261,6 +266,6 @@ func (r rowShape) of(x *attribute) bool {
 	if r.form != cubin.EIFMT_SVAL {
 		return x.form == r.form && (r.only == nil || slices.Contains(r.only, uint32(x.value)))
 	}
-	return x.form == cubin.EIFMT_SVAL && (len(x.data) == r.bytes || r.bytes == 0 && len(x.data)%4 == 0) &&
+	return x.form == cubin.EIFMT_SVAL && (len(x.data) == r.bytes || (r.bytes == 0 && len(x.data)%4 == 0)) &&
 		(r.only == nil || slices.Contains(r.only, le.Uint32(x.data)))
 }

@@ -115,11 +115,15 @@ func (s *sharedLayout) explainMemory(k symbolID) []string {
 			list = append(list, id)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b symbolID) int { return cmp.Compare(s.symbols.list[b].size, s.symbols.list[a].size) })
+	slices.SortStableFunc(list, func(a, b symbolID) int {
+		return cmp.Compare(s.symbols.list[b].size,
+			s.symbols.list[a].size)
+	})
 	var notes []string
 	for _, id := range list[:min(len(list), most)] {
 		y := &s.symbols.list[id]
-		notes = append(notes, fmt.Sprintf("%d bytes are %s of '%s': %s", y.size, sharedName(y.name), y.origin, callChain(s.symbols, s.calls, k, user[id])))
+		notes = append(notes, fmt.Sprintf("%d bytes are %s of '%s': %s", y.size, sharedName(y.name), y.origin,
+			callChain(s.symbols, s.calls, k, user[id])))
 	}
 	if len(list) > most {
 		notes = append(notes, fmt.Sprintf("and %d smaller variables", len(list)-most))

@@ -11,7 +11,8 @@ import (
 
 // fail notes an error after which the link goes on to find more of them.
 func (report *linkReport) fail(id string, y *symbol, text string, notes ...string) {
-	report.messages = append(report.messages, &message.Message{Severity: message.Error, ID: id, Text: text, Symbol: y.name,
+	report.messages = append(report.messages, &message.Message{Severity: message.Error, ID: id, Text: text,
+		Symbol: y.name,
 		Origin: message.Origin{File: y.from}, Notes: notes})
 }
 
@@ -36,7 +37,8 @@ func (report *linkReport) explains(id string) bool {
 
 // warnOfNvlink tells of a program that nvlink breaks.
 func (report *linkReport) warnOfNvlink(id, text string, notes ...string) {
-	report.messages = append(report.messages, &message.Message{Severity: message.Warning, Extra: true, ID: id, Text: text, Notes: notes,
+	report.messages = append(report.messages, &message.Message{Severity: message.Warning, Extra: true, ID: id,
+		Text: text, Notes: notes,
 		Hint: "link with --warpld-merge=own, which does it right"})
 }
 
@@ -77,11 +79,13 @@ func duplicate(symbols *symbolTable, report *linkReport, o *object, y *elf64.Sym
 	}
 	//rule: A second definition names the first input that knew the symbol.
 	//mutate: old.from -> o.name
-	report.clash("duplicate-symbol", o, y.Name, notes, "Multiple definition of '%s' in '%s', first defined in '%s'", y.Name, o.name, old.from)
+	report.clash("duplicate-symbol", o, y.Name, notes, "Multiple definition of '%s' in '%s', first defined in '%s'",
+		y.Name, o.name, old.from)
 }
 
 // spaces are the kinds of variables in the words of CUDA.
-var spaces = map[uint8]string{cubin.STO_CUDA_GLOBAL: "__device__", otherManaged: "__managed__", cubin.STO_CUDA_CONSTANT: "__constant__"}
+var spaces = map[uint8]string{cubin.STO_CUDA_GLOBAL: "__device__", otherManaged: "__managed__",
+	cubin.STO_CUDA_CONSTANT: "__constant__"}
 
 // spaceClash notes that two inputs disagree about the memory of a variable.
 func (report *linkReport) spaceClash(o *object, y *elf64.Symbol, was *symbol) {
@@ -89,20 +93,24 @@ func (report *linkReport) spaceClash(o *object, y *elf64.Symbol, was *symbol) {
 	if was.other|y.Other == otherManaged {
 		what = "Managed attribute"
 	}
-	notes := []string{fmt.Sprintf("it is a %s variable in '%s', and a %s variable in '%s'", spaces[was.other], was.from, spaces[y.Other], o.name)}
-	report.clash("space-mismatch", o, y.Name, notes, "%s doesn't match for '%s' in '%s', first specified in '%s'", what, y.Name, o.name, was.from)
+	notes := []string{fmt.Sprintf("it is a %s variable in '%s', and a %s variable in '%s'", spaces[was.other], was.from,
+		spaces[y.Other], o.name)}
+	report.clash("space-mismatch", o, y.Name, notes, "%s doesn't match for '%s' in '%s', first specified in '%s'", what,
+		y.Name, o.name, was.from)
 }
 
 // prototypeClash notes that two inputs disagree about a function's parameters.
 func prototypeClash(symbols *symbolTable, calls *callGraph, report *linkReport, o *object, id symbolID, name string) {
 	y := &symbols.list[id]
 	notes := []string{fmt.Sprintf("the prototypes are '%s' and '%s'", calls.prototypes.names[y.function.prototype], name)}
-	report.clash("prototype-mismatch", o, y.name, notes, "Prototype doesn't match for '%s' in '%s', first defined in '%s'", y.name, o.name, y.from)
+	report.clash("prototype-mismatch", o, y.name, notes,
+		"Prototype doesn't match for '%s' in '%s', first defined in '%s'", y.name, o.name, y.from)
 }
 
 // clash notes an error after which no further input is brought in.
 func (report *linkReport) clash(id string, o *object, symbol string, notes []string, format string, args ...any) {
-	report.messages = append(report.messages, &message.Message{Severity: message.Error, ID: id, Text: fmt.Sprintf(format, args...),
+	report.messages = append(report.messages, &message.Message{Severity: message.Error, ID: id, Text: fmt.Sprintf(format,
+		args...),
 		Symbol: symbol, Origin: message.Origin{File: o.name}, Notes: notes})
 }
 
@@ -111,5 +119,6 @@ func (report *linkReport) mergeFailed() error {
 	if !report.failed() {
 		return nil
 	}
-	return append(report.messages, &message.Message{Severity: message.Fatal, ID: "merge-failed", Text: "merge_elf failed"})
+	return append(report.messages, &message.Message{Severity: message.Fatal, ID: "merge-failed",
+		Text: "merge_elf failed"})
 }

@@ -18,8 +18,9 @@ func describe(out *output) error {
 	var global uint64
 	for i := range out.sections.list {
 		//rule: -v counts the memory of variables with and without values.
-		//mutate: (s.kind == cubin.SHT_CUDA_GLOBAL || s.kind == cubin.SHT_CUDA_GLOBAL_INIT) -> s.kind == cubin.SHT_CUDA_GLOBAL
-		if s := &out.sections.list[i]; s.live() && (s.kind == cubin.SHT_CUDA_GLOBAL || s.kind == cubin.SHT_CUDA_GLOBAL_INIT) {
+		//mutate: false s.kind == cubin.SHT_CUDA_GLOBAL_INIT
+		if s := &out.sections.list[i]; s.live() && (s.kind == cubin.SHT_CUDA_GLOBAL ||
+			s.kind == cubin.SHT_CUDA_GLOBAL_INIT) {
 			global += s.size
 		}
 	}
@@ -96,5 +97,6 @@ func describeBanks(rules *ruleSet, sections *sectionTable, owner sectionID) stri
 }
 
 func (report *linkReport) inform(format string, args ...any) {
-	report.messages = append(report.messages, &message.Message{Severity: message.Info, ID: "function-properties", Text: fmt.Sprintf(format, args...)})
+	report.messages = append(report.messages, &message.Message{Severity: message.Info, ID: "function-properties",
+		Text: fmt.Sprintf(format, args...)})
 }

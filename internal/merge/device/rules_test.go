@@ -55,7 +55,8 @@ func TestFeatures(t *testing.T) {
 	} {
 		options.KernelsUsed = test.used
 		rows := sectionOf(t, ".nv.compat", options, a, b)
-		want := []byte{2, byte(compatSpecific), 0, 0, byte(cubin.EIFMT_SVAL), byte(compatFeatures), 8, 0, test.want, 0, 0, 0, 0, 0, 0, 0}
+		want := []byte{2, byte(compatSpecific), 0, 0, byte(cubin.EIFMT_SVAL), byte(compatFeatures), 8, 0, test.want, 0, 0,
+			0, 0, 0, 0, 0}
 		if diff := cmp.Diff(want, rows); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.name, diff)
 		}
@@ -68,7 +69,8 @@ func TestYieldStays(t *testing.T) {
 	for _, kind := range []cubin.Relocation{cubin.R_CUDA_YIELD_OPCODE9_0, cubin.R_CUDA_YIELD_CLEAR_PRED4_87} {
 		rows := objecttest.Relocations(objecttest.Relocation{Kind: uint32(kind)})
 		c := code{functions: []fn{kernel("k")}, extra: []objecttest.Section{
-			{Name: ".rela.text.k", Type: uint32(elf64.Rela), Flags: elf64.InfoLink, Info: 1, EntSize: elf64.RelaSize, Data: rows}}}
+			{Name: ".rela.text.k", Type: uint32(elf64.Rela), Flags: elf64.InfoLink, Info: 1, EntSize: elf64.RelaSize,
+				Data: rows}}}
 		if rows := sectionOf(t, ".rela.text.k", plain, c); rows != nil {
 			t.Errorf("%d: the output has the relocations %x", kind, rows)
 		}
@@ -107,7 +109,8 @@ func TestTakenByLoser(t *testing.T) {
 func TestRelocatableKeepsAll(t *testing.T) {
 	with := func(name string, value byte) code {
 		return code{functions: []fn{kernel(name)}, extra: []objecttest.Section{
-			{Name: ".nv.constant3", Type: uint32(cubin.SHT_CUDA_CONSTANT_B0) + 3, Flags: elf64.Alloc, Data: bytes.Repeat([]byte{value}, 16)}}}
+			{Name: ".nv.constant3", Type: uint32(cubin.SHT_CUDA_CONSTANT_B0) + 3, Flags: elf64.Alloc,
+				Data: bytes.Repeat([]byte{value}, 16)}}}
 	}
 	options := plain
 	options.Relocatable = true
@@ -130,7 +133,8 @@ func TestRelocatableKeepsAll(t *testing.T) {
 func TestCommonSharedHasNoSymbol(t *testing.T) {
 	options := plain
 	options.Arch.Number = 100
-	out, err := merge(options, code{functions: []fn{kernel("k")}, variables: []variable{{name: "dynamic", outside: true, shared: true}}, mercury: true})
+	out, err := merge(options, code{functions: []fn{kernel("k")}, variables: []variable{{name: "dynamic", outside: true,
+		shared: true}}, mercury: true})
 	if err != nil {
 		t.Fatal(err)
 	}

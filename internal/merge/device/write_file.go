@@ -137,7 +137,7 @@ func (w *writer) dropEmpty(prototypes int) {
 		filledLater := s.kind == cubin.SHT_CUDA_CALLGRAPH || s.kind == cubin.SHT_CUDA_PROTOTYPE
 		//rule: Symbols of empty sections are not written.
 		//mutate: false s.empty() && !filledLater
-		if s.symbol != noSymbol && (s.dropped || s.empty() && !filledLater) {
+		if s.symbol != noSymbol && (s.dropped || (s.empty() && !filledLater)) {
 			w.out.symbols.list[s.symbol].dead = true
 		}
 	}
@@ -176,7 +176,7 @@ func (w *writer) orderSymbols() {
 		//mutate: true !isUnifiedTable(y.name)
 		//rule: With -r shared variables are written.
 		//mutate: false w.out.rules.options.Relocatable
-		case w.out.rules.options.Relocatable || !isUnifiedTable(y.name) && (!y.isShared() || w.out.rules.options.Debug):
+		case w.out.rules.options.Relocatable || (!isUnifiedTable(y.name) && (!y.isShared() || w.out.rules.options.Debug)):
 			w.globals = append(w.globals, id)
 		}
 	})
@@ -210,7 +210,8 @@ func (w *writer) nameSymbols() {
 	//rule: Names of global symbols come last.
 	//mutate: w.out.symbols.list -> slices.Backward(w.out.symbols.list)
 	for id := range w.out.symbols.list {
-		if y := &w.out.symbols.list[id]; y.global && w.written(y) && (w.out.rules.options.Relocatable || w.out.rules.options.Debug || !y.isShared()) {
+		if y := &w.out.symbols.list[id]; y.global && w.written(y) && (w.out.rules.options.Relocatable ||
+			w.out.rules.options.Debug || !y.isShared()) {
 			w.strings.add(y.name)
 		}
 	}

@@ -28,10 +28,12 @@ func (w *writer) layOut() {
 	}
 	w.place(header{name: w.names.offset[".strtab"], kind: elf64.Strtab, align: 1, table: w.strings.data})
 	w.size += w.afterStrings()
-	w.place(header{name: w.names.offset[".symtab"], kind: elf64.Symtab, align: 8, entry: elf64.SymbolSize, link: indexStrtab,
+	w.place(header{name: w.names.offset[".symtab"], kind: elf64.Symtab, align: 8, entry: elf64.SymbolSize,
+		link: indexStrtab,
 		info: w.firstGlobal(), size: uint64(1+len(w.locals)+len(w.globals)+len(w.lates)) * elf64.SymbolSize})
 	for _, s := range w.body {
-		h := header{name: w.names.offset[s.name], kind: w.out.rules.fileType(s.kind), flags: s.flags, align: s.align, entry: s.entry, size: s.size, source: s}
+		h := header{name: w.names.offset[s.name], kind: w.out.rules.fileType(s.kind), flags: s.flags, align: s.align,
+			entry: s.entry, size: s.size, source: s}
 		h.link, h.info = w.linkAndInfo(s)
 		w.place(h)
 		s.offset = w.headers[len(w.headers)-1].offset
@@ -68,7 +70,8 @@ func (h *header) hasBytes() bool {
 
 func (w *writer) linkAndInfo(s *section) (link, info uint32) {
 	switch {
-	case s.kind == cubin.SHT_CUDA_INFO || s.kind == cubin.SHT_CUDA_CALLGRAPH || s.kind == cubin.SHT_CUDA_PROTOTYPE || s.kind == elf64.Rel || s.kind == elf64.Rela:
+	case s.kind == cubin.SHT_CUDA_INFO || s.kind == cubin.SHT_CUDA_CALLGRAPH || s.kind == cubin.SHT_CUDA_PROTOTYPE ||
+		s.kind == elf64.Rel || s.kind == elf64.Rela:
 		link = indexSymtab
 	case s.flags&elf64.Exec != 0:
 		//rule: Code counts its registers in the section header.
@@ -216,7 +219,8 @@ func (w *writer) putHeader(b []byte) {
 	le.PutUint64(b[40:], w.table)
 	//rule: The flags of the file have the index of the note about the architecture.
 	//mutate: 0xff -> 0
-	note := min(w.out.sections.list[w.out.sections.archNote].index, 0xff) // with more sections before it, readers have to search
+	// with more sections before it, readers have to search
+	note := min(w.out.sections.list[w.out.sections.archNote].index, 0xff)
 	le.PutUint32(b[48:], note<<24|uint32(w.out.rules.options.Arch.Number)<<8|w.out.rules.headerFlags)
 	le.PutUint16(b[52:], elf64.HeaderSize)
 	le.PutUint16(b[54:], elf64.SegmentSize)
@@ -252,7 +256,8 @@ func (w *writer) putSection(file []byte, h *header) {
 // passesThrough reports whether a piece is as large as the options say, and its bytes are
 // those of the input.
 func (w *writer) passesThrough(s *section, p *piece) bool {
-	return w.out.rules.options.PassThroughSize > 0 && len(p.data) >= w.out.rules.options.PassThroughSize && s.flags&elf64.Alloc != 0 && len(s.patches) == 0 && !w.out.rules.mercury
+	return w.out.rules.options.PassThroughSize > 0 && len(p.data) >= w.out.rules.options.PassThroughSize &&
+		s.flags&elf64.Alloc != 0 && len(s.patches) == 0 && !w.out.rules.mercury
 }
 
 func (w *writer) putRelocations(b []byte, list []relocation, size uint64) {

@@ -92,7 +92,8 @@ func rounds(rules []Rule) []map[string]*Rule {
 
 // checkRound compiles the package with mutants in the place of some of its files, and
 // returns the first error in each mutant.
-func checkRound(set *token.FileSet, files map[string]*ast.File, round map[string]*Rule, imports types.Importer) map[string]error {
+func checkRound(set *token.FileSet, files map[string]*ast.File, round map[string]*Rule,
+	imports types.Importer) map[string]error {
 	wrong := map[string]error{}
 	list := []*ast.File{}
 	for name, file := range files {

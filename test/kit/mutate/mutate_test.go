@@ -13,8 +13,10 @@ import (
 func write(t *testing.T, body string) string {
 	t.Helper()
 	dir := t.TempDir()
-	text := "package p\n\nimport \"slices\"\n\nfunc f(a, b int, list []int) (n int) {\n" + body + "\n\treturn n + len(slices.Clone(list))\n}\n"
-	for name, data := range map[string]string{"go.mod": "module p\n\ngo 1.24\n", "p.go": text, "p_test.go": "package p\n//rule: Not read.\n"} {
+	text := "package p\n\nimport \"slices\"\n\nfunc f(a, b int, list []int) (n int) {\n" + body +
+		"\n\treturn n + len(slices.Clone(list))\n}\n"
+	for name, data := range map[string]string{"go.mod": "module p\n\ngo 1.24\n", "p.go": text,
+		"p_test.go": "package p\n//rule: Not read.\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -28,9 +30,11 @@ func TestMutations(t *testing.T) {
 		{"drop a case", "switch {\n//rule: R.\ncase a > b:\nn = a\n}", "n = a", "if false {\nn = a\n}"},
 		{"condition", "//rule: R.\n//mutate: false\nif a > b {\nn = a\n}", "a > b", "(false && (a > b))"},
 		{"case", "switch {\n//rule: R.\n//mutate: true\ncase a > b:\nn = a\n}", "a > b", "(true || (a > b))"},
-		{"operand", "//rule: R.\n//mutate: true b > 1\nif a > 1 && b > 1 {\nn = a\n}", "1 && b > 1", "1 && (true || (b > 1))"},
+		{"operand", "//rule: R.\n//mutate: true b > 1\nif a > 1 && b > 1 {\nn = a\n}", "1 && b > 1",
+			"1 && (true || (b > 1))"},
 		{"expression", "//rule: R.\n//mutate: a+b -> a-b\nn = max(a + b, 1)", "a + b", "a-b"},
-		{"forward", "//rule: R.\n//mutate: forward\nfor _, x := range slices.Backward(list) {\nn = x\n}", "slices.Backward", "slices.All"},
+		{"forward", "//rule: R.\n//mutate: forward\nfor _, x := range slices.Backward(list) {\nn = x\n}", "slices.Backward",
+			"slices.All"},
 		{"swap", "//rule: R.\n//mutate: swap\nn = a\nn = b", "n = a\nn = b", "n = b\nn = a"},
 		{"swap elements", "for _, x := range []int{\n//rule: R.\n//mutate: swap\na,\nb,\n} {\nn = x\n}", "a,\nb", "b,\na"},
 		{"also", "//rule: R.\n//mutate: also n = b\nn = a", "n = a", "n = a\nn = b"},
@@ -84,7 +88,8 @@ func TestCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Check(dir, rules); err == nil || !strings.Contains(err.Error(), "R.") || strings.Contains(err.Error(), "Sound") {
+	if err := Check(dir, rules); err == nil || !strings.Contains(err.Error(), "R.") ||
+		strings.Contains(err.Error(), "Sound") {
 		t.Errorf("the error is %v", err)
 	}
 }

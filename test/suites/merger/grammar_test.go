@@ -131,7 +131,8 @@ func (g *generator) entity(name string) entity {
 func (g *generator) variable(i int) entity {
 	name := fmt.Sprintf("v%d", i)
 	e := g.entity(name)
-	kind, typ := g.pick("__device__", "__device__", "__constant__", "__managed__"), g.pick("int", "int", "double", "char", "short", "long long")
+	kind, typ := g.pick("__device__", "__device__", "__constant__", "__managed__"), g.pick("int", "int", "double",
+		"char", "short", "long long")
 	if e.anywhere && kind == "__managed__" {
 		kind = "__device__" // there are no inline ones
 	}
@@ -181,7 +182,8 @@ func (g *generator) circle(count int) []entity {
 		e := entity{linkage: linkage{external: true}, name: fmt.Sprintf("c%d", i), file: g.r.IntN(g.files)}
 		next := fmt.Sprintf("c%d", (i+1)%count)
 		e.declare = fmt.Sprintf("__device__ int %s(int);", e.name)
-		e.define = fmt.Sprintf("__device__ int %s(int);\n__device__ __noinline__ int %s(int x) {\n%s  return x > 9 ? %s(x - 1) : x;\n}", next, e.name, g.body(e.file), next)
+		e.define = fmt.Sprintf("__device__ int %s(int);\n"+
+			"__device__ __noinline__ int %s(int x) {\n%s  return x > 9 ? %s(x - 1) : x;\n}", next, e.name, g.body(e.file), next)
 		e.use = e.name + "(x)"
 		list = append(list, e)
 	}
@@ -227,7 +229,8 @@ func (g *generator) kernel(file, i int) entity {
 		e.linkage, e.name = linkage{prefix: "template <int N> "}, fmt.Sprintf("instance%d", i)
 	}
 	e.declare = fmt.Sprintf("__global__ void %s(int *out, int x%s);", e.name, parameter[0])
-	e.define = fmt.Sprintf("%s__global__ void %s%s(int *out, int x%s) {\n%s  %s\n%s  *out = x;\n}", e.prefix, head, e.name,
+	e.define = fmt.Sprintf("%s__global__ void %s%s(int *out, int x%s) {\n%s  %s\n%s  *out = x;\n}", e.prefix, head,
+		e.name,
 		parameter[0], g.body(file), parameter[1], g.body(file))
 	switch {
 	case strings.HasPrefix(e.prefix, "static"):
@@ -271,21 +274,28 @@ func (g *generator) body(file int) string {
 
 // statements are of what bodies are made; statement says what the names mean.
 var statements = []string{
-	"x += $function;", "x += $function;", "x += $function;", "x += $function;", "x += $variable;", "x += $variable;", "x += $variable;",
+	"x += $function;", "x += $function;", "x += $function;", "x += $function;", "x += $variable;", "x += $variable;",
+	"x += $variable;",
 	"x ^= $n;", "x += FILE;", "x += $started;",
 	"{ __shared__ $type s$n[$size]; s$n[threadIdx.x % $size] = x; __syncthreads(); x += (int)s$n[x & 1]; }",
 	"{ __shared__ $type s$n[$size]; s$n[threadIdx.x % $size] = x; __syncwarp(); x += (int)s$n[x & 1]; }",
 	"x += pooled(x);", "x += $dynamic;", "x += $dynamic;",
 	`printf("$n %d\n", x);`, "{ int *m = (int *)malloc(x); if (m) { *m = x; x += *m; free(m); } }", "assert(x != $n);",
 	"{ int a[$size]; for (int i = 0; i < $size; i++) a[i] = x + i; x = a[x % $size]; }",
-	"x += inlined<3>(x);", "x += inlined<5>(x);", "x += counted(x);", "x += templated<$digit>;", "x += inlineVariable[x & 3] + (int)inlineConstant;",
-	"x += shape(x)->area(x);", "{ Square s; int (Shape::*m)(int) = x & 1 ? &Shape::grow : &Shape::area; x += (s.*m)(x); }",
+	"x += inlined<3>(x);", "x += inlined<5>(x);", "x += counted(x);", "x += templated<$digit>;",
+	"x += inlineVariable[x & 3] + (int)inlineConstant;",
+	"x += shape(x)->area(x);",
+	"{ Square s; int (Shape::*m)(int) = x & 1 ? &Shape::grow : &Shape::area; x += (s.*m)(x); }",
 	"x = (int)(sin((double)x) * $n.25 + sqrt((double)x) / $size.0);", "x = (int)(powf(x, $n.5f) * 1.0e-$digit);",
-	"{ static const double row[] = {1.5, $n.5, 3.75, $size}; x += (int)row[x & 3]; }", "x += (int)(($type)x * ($type)$n / ($type)(x + 1));",
-	`asm volatile("bar.sync $digit, 64;");`, "x += __shfl_sync(~0u, x, $digit);", "x += __any_sync(~0u, x > $n);", "__nanosleep($n);",
+	"{ static const double row[] = {1.5, $n.5, 3.75, $size}; x += (int)row[x & 3]; }",
+	"x += (int)(($type)x * ($type)$n / ($type)(x + 1));",
+	`asm volatile("bar.sync $digit, 64;");`, "x += __shfl_sync(~0u, x, $digit);", "x += __any_sync(~0u, x > $n);",
+	"__nanosleep($n);",
 	"{ auto l = [=] __attribute__((noinline)) (int y) { return x * y + $function; }; x += l(x); }",
-	"switch (x) { case 1: x = $n; break; case 2: x += 7; break; case 3: x *= 5; break; case 4: x ^= 9; break; case 5: x -= $size; break; }",
-	`switch (x) { case 1: x = $function; break; case 2: printf("%d", x); break; case 3: x = x / $digit; break; case 4: __syncthreads(); break; case 5: x = __popc(x); break; case 6: x = $variable; break; }`,
+	"switch (x) { case 1: x = $n; break; case 2: x += 7; break; case 3: x *= 5; break; " +
+		"case 4: x ^= 9; break; case 5: x -= $size; break; }",
+	`switch (x) { case 1: x = $function; break; case 2: printf("%d", x); break; case 3: x = x / $digit; break; ` +
+		`case 4: __syncthreads(); break; case 5: x = __popc(x); break; case 6: x = $variable; break; }`,
 }
 
 func (g *generator) statement(file int) string {

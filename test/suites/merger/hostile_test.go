@@ -33,7 +33,8 @@ var damages = []damage{flipBits, setWord, changeHeader, changeSymbol, changeRelo
 
 // hostileWords are what lengths, offsets and indices are changed to.
 func hostileWord(r *rand.Rand, size int) uint64 {
-	return []uint64{0, 1, 2, 0x7fffffff, 0x80000000, 0xffffffff, 1 << 40, 1 << 63, ^uint64(0), uint64(r.IntN(size)), uint64(size)}[r.IntN(11)]
+	return []uint64{0, 1, 2, 0x7fffffff, 0x80000000, 0xffffffff, 1 << 40, 1 << 63, ^uint64(0), uint64(r.IntN(size)),
+		uint64(size)}[r.IntN(11)]
 }
 
 func flipBits(r *rand.Rand, _ *cubin.File, data []byte) []byte {
@@ -111,7 +112,10 @@ func changeRow(r *rand.Rand, b []byte, sizes ...int) {
 }
 
 func changeSymbol(r *rand.Rand, f *cubin.File, data []byte) []byte {
-	changeRow(r, sectionOf(r, f, data, func(s *elf64.Section) bool { return s.EntSize == 24 && strings.HasSuffix(s.Name, ".symtab") }), 4, 1, 1, 2, 8, 8)
+	changeRow(r, sectionOf(r, f, data, func(s *elf64.Section) bool {
+		return s.EntSize == 24 &&
+			strings.HasSuffix(s.Name, ".symtab")
+	}), 4, 1, 1, 2, 8, 8)
 	return data
 }
 
@@ -120,7 +124,10 @@ func changeRelocation(r *rand.Rand, f *cubin.File, data []byte) []byte {
 		changeRow(r, sectionOf(r, f, data, func(s *elf64.Section) bool { return s.EntSize == 8 }), 4, 4) // calls, prototypes
 		return data
 	}
-	changeRow(r, sectionOf(r, f, data, func(s *elf64.Section) bool { return s.EntSize == 24 && strings.Contains(s.Name, ".rela.") }), 8, 4, 4, 8)
+	changeRow(r, sectionOf(r, f, data, func(s *elf64.Section) bool {
+		return s.EntSize == 24 &&
+			strings.Contains(s.Name, ".rela.")
+	}), 8, 4, 4, 8)
 	return data
 }
 
@@ -159,13 +166,17 @@ func TestHostile(t *testing.T) {
 	toolkits, total := kit.Toolkits(t), number(t, "WARPLD_TEST_MERGER_HOSTILE", hostileInputs)
 	for _, tk := range toolkits {
 		for _, target := range hostileArchs {
-			t.Run(tk.Release()+"/"+target, func(t *testing.T) { setting{tk, target}.hostile(t, total/len(toolkits)/len(hostileArchs)) })
+			t.Run(tk.Release()+"/"+target, func(t *testing.T) {
+				setting{tk, target}.hostile(t,
+					total/len(toolkits)/len(hostileArchs))
+			})
 		}
 	}
 }
 
 func (s setting) hostile(t *testing.T, count int) {
-	all := []string{"r1_calls", "r2_def", "r4_virt", "r5_shared", "c2a", "w1", "w2", "wk1", "ind", "names", "li.a", "g.w2"}
+	all := []string{"r1_calls", "r2_def", "r4_virt", "r5_shared", "c2a", "w1", "w2", "wk1", "ind", "names", "li.a",
+		"g.w2"}
 	built := s.buildAll(t, all)
 	r := rand.New(rand.NewPCG(9, uint64(number(t, "WARPLD_TEST_MERGER_SEED", 9))))
 	dir := t.TempDir()
@@ -213,7 +224,8 @@ func fit(t *testing.T, a, b string) bool {
 func sameCode(f *cubin.File, before, after []byte) bool {
 	for i := range f.Sections {
 		s := &f.Sections[i]
-		if !strings.HasPrefix(s.Name, ".text.") && !strings.HasPrefix(s.Name, ".nv.capmerc.") && !strings.HasPrefix(s.Name, ".nv.merc.nv.info.") {
+		if !strings.HasPrefix(s.Name, ".text.") && !strings.HasPrefix(s.Name, ".nv.capmerc.") &&
+			!strings.HasPrefix(s.Name, ".nv.merc.nv.info.") {
 			continue
 		}
 		if end := s.Offset + s.Size; end > uint64(len(after)) || !bytes.Equal(before[s.Offset:end], after[s.Offset:end]) {

@@ -52,7 +52,8 @@ func (s setting) compileLarge(t *testing.T, sources []string) (program, map[stri
 	for i, source := range sources {
 		text := read(t, source)
 		group.Go(func() (err error) {
-			outs[i], err = s.compileOnce(source, filepath.Base(source)+".cubin", text, []string{"-w", "-std=c++17", "-arch=" + s.arch, "-rdc=true", "-cubin"})
+			outs[i], err = s.compileOnce(source, filepath.Base(source)+".cubin", text, []string{"-w", "-std=c++17",
+				"-arch=" + s.arch, "-rdc=true", "-cubin"})
 			return err
 		})
 	}

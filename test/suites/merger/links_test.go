@@ -74,7 +74,8 @@ func TestWarnings(t *testing.T) {
 // linkJob is the link as nvcc would write it.
 func linkJob(t *testing.T, tk kit.Toolkit, target, text string) kit.Job {
 	t.Helper()
-	args := []string{"-m64", "-arch=" + target, "--register-link-binaries=register.c", "-cpu-arch=X86_64", "-nvvmpath=" + tk.NVVM()}
+	args := []string{"-m64", "-arch=" + target, "--register-link-binaries=register.c", "-cpu-arch=X86_64",
+		"-nvvmpath=" + tk.NVVM()}
 	var paths []string
 	for _, word := range strings.Fields(text) {
 		kind, file, input := strings.Cut(word, "/")

@@ -210,7 +210,8 @@ func (s setting) own(t *testing.T, p program, built map[string]string) linked {
 }
 
 // mergeWith links with our merger and other options.
-func (s setting) mergeWith(t *testing.T, p program, built map[string]string, change func(*device.Options)) (*device.Output, error) {
+func (s setting) mergeWith(t *testing.T, p program, built map[string]string, change func(*device.Options)) (
+	*device.Output, error) {
 	t.Helper()
 	target, ok := gpu.Parse(s.arch)
 	if !ok {

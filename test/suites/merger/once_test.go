@@ -89,7 +89,8 @@ func (p *parsed) compareVariables(t *testing.T, want *parsed) {
 			continue
 		}
 		got := p.symbol(t, y.Name)
-		if a, b := p.bytes(got.Section)[got.Value:][:got.Size], want.bytes(y.Section)[y.Value:][:y.Size]; !bytes.Equal(a, b) {
+		if a, b := p.bytes(got.Section)[got.Value:][:got.Size], want.bytes(y.Section)[y.Value:][:y.Size]; !bytes.Equal(a,
+			b) {
 			t.Errorf("%s has another value", y.Name)
 		}
 	}
@@ -102,7 +103,8 @@ func (p *parsed) compareVariables(t *testing.T, want *parsed) {
 }
 
 // addresses are the fields of instructions that get an address: first bit, width, unit.
-var addresses = map[uint32][3]uint64{55: {32, 32, 1}, 59: {32, 16, 1}, 64: {40, 14, 4}, 66: {38, 16, 1}, 74: {40, 24, 1}}
+var addresses = map[uint32][3]uint64{55: {32, 32, 1}, 59: {32, 16, 1}, 64: {40, 14, 4}, 66: {38, 16, 1},
+	74: {40, 24, 1}}
 
 // compareCode wants the same instructions but for addresses, which must be those of the
 // variables that the input names.

@@ -20,16 +20,22 @@ import (
 func TestReferences(t *testing.T) {
 	andMercury(t, func(t *testing.T, s setting) {
 		for _, names := range []string{
-			"call weak", "weak call", "address weak", "weak address", "call address weak", "address call weak", "address weak call",
+			"call weak", "weak call", "address weak", "weak address", "call address weak", "address call weak",
+			"address weak call",
 			"launched launches", "launches launched", "reads weakvariable", "weakvariable reads",
 			"call launches reads launched weakvariable weak", "weak weakvariable launched reads launches call address",
 			"weakcalls strong call", "call weakcalls strong", "weakpointer1 weakpointer2", "weakpointer2 weakpointer1",
 			"call weak runtime", "launched launches runtime",
-			"commons", "commons reads", "reads commons", "commonreads commons", "commons commonreads", "commons commonlarge", "commonlarge commons", "commonaligned commons", "commons commonaligned",
-			"commons value", "value commons", "commonlarge value", "value commonlarge", "commons valuelarge", "valuelarge commons", "commonlarge valuelarge value",
-			"reads commons commonlarge", "novalue commons", "commons novalue", "commonlarge reads", "reads commonlarge", "commons weakvariable", "weakvariable commons", "commonlarge novalue", "novalue commonlarge",
-			"value constantreads", "constantreads value", "constantreads reads", "value constantlarge", "constantlarge value", "weakvariable constantlarge", "constantlarge commons",
-			"weakvariable valuelarge", "valuelarge weakvariable", "weakvariable value valuelarge", "weakvariable weaklarge", "weaklarge reads", "reads weaklarge",
+			"commons", "commons reads", "reads commons", "commonreads commons", "commons commonreads", "commons commonlarge",
+			"commonlarge commons", "commonaligned commons", "commons commonaligned",
+			"commons value", "value commons", "commonlarge value", "value commonlarge", "commons valuelarge",
+			"valuelarge commons", "commonlarge valuelarge value",
+			"reads commons commonlarge", "novalue commons", "commons novalue", "commonlarge reads", "reads commonlarge",
+			"commons weakvariable", "weakvariable commons", "commonlarge novalue", "novalue commonlarge",
+			"value constantreads", "constantreads value", "constantreads reads", "value constantlarge", "constantlarge value",
+			"weakvariable constantlarge", "constantlarge commons",
+			"weakvariable valuelarge", "valuelarge weakvariable", "weakvariable value valuelarge", "weakvariable weaklarge",
+			"weaklarge reads", "reads weaklarge",
 			"managed reads", "reads managed", "managed novalue", "value dynamic",
 		} {
 			p, built := program{names: strings.Fields(names)}, map[string]string{}
@@ -39,7 +45,8 @@ func TestReferences(t *testing.T) {
 					continue
 				}
 				path := "src/" + name + ".ptx"
-				out, err := s.compileOnce(path, name+".cubin", read(t, path), []string{"-w", "-arch=" + s.arch, "-rdc=true", "-cubin"})
+				out, err := s.compileOnce(path, name+".cubin", read(t, path), []string{"-w", "-arch=" + s.arch, "-rdc=true",
+					"-cubin"})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -63,7 +70,8 @@ func TestEdited(t *testing.T) {
 			{"alignment of code", "wk1", "wk2", alignText},
 		} {
 			t.Run(tk.Release()+"/"+test.name, func(t *testing.T) {
-				p, built := program{names: strings.Fields("edited " + test.other)}, s.buildAll(t, strings.Fields(test.edited+" "+test.other))
+				p, built := program{names: strings.Fields("edited " + test.other)},
+					s.buildAll(t, strings.Fields(test.edited+" "+test.other))
 				data := read(t, built[test.edited])
 				f, err := cubin.Parse(data)
 				if err != nil {

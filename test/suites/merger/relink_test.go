@@ -45,7 +45,8 @@ func (s setting) relink(t *testing.T, p program, built map[string]string, from, 
 		counted.add(s, "-r: refused by nvlink")
 		return
 	}
-	part := result(s.mergeWith(t, program{names: p.names[from:to]}, built, func(o *device.Options) { o.Relocatable = true }))
+	part := result(s.mergeWith(t, program{names: p.names[from:to]}, built,
+		func(o *device.Options) { o.Relocatable = true }))
 	if part.reason != "" {
 		counted.add(s, "-r: left to nvlink: "+part.reason)
 		return
@@ -71,7 +72,8 @@ func (s setting) relink(t *testing.T, p program, built map[string]string, from, 
 		counted.add(s, "-r: left to nvlink: "+ours.reason)
 		return
 	}
-	for who, got := range map[string][]byte{"nvlink": s.nvlink(t, again, joined).Files["out"], "warpld": ours.Files["out"]} {
+	for who, got := range map[string][]byte{"nvlink": s.nvlink(t, again, joined).Files["out"],
+		"warpld": ours.Files["out"]} {
 		if diff := cmp.Diff(contents(t, want.Files["out"]), contents(t, got)); diff != "" {
 			counted.add(s, "-r: different")
 			t.Errorf("linked again by %s (-direct +again):\n%s", who, diff)
@@ -91,7 +93,8 @@ func contents(t *testing.T, data []byte) []string {
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	for _, y := range symbols {
 		if y.Type != elf64.SectionSymbol {
-			add("symbol %s type %d other %#x in %s at %d: %d", y.Name, y.Type, y.Other, f.Sections[y.Section].Name, y.Value, y.Size)
+			add("symbol %s type %d other %#x in %s at %d: %d", y.Name, y.Type, y.Other, f.Sections[y.Section].Name, y.Value,
+				y.Size)
 		}
 	}
 	name := func(index uint32) string { return symbols[index].Name }

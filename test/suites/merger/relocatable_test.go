@@ -22,7 +22,10 @@ func TestRelocatableFiles(t *testing.T) {
 		built := s.buildAll(t, names(t))
 		for _, p := range singles(t) {
 			t.Run(p.String(), func(t *testing.T) {
-				part := result(s.mergeWith(t, p, built, func(o *device.Options) { o.Relocatable, o.KernelsUsed = true, []string{"none"} }))
+				part := result(s.mergeWith(t, p, built, func(o *device.Options) {
+					o.Relocatable, o.KernelsUsed = true,
+						[]string{"none"}
+				}))
 				if part.reason != "" || part.Exit != 0 {
 					return // TestRelink counts them
 				}
@@ -46,7 +49,8 @@ func relocatable(t *testing.T, data []byte) (list []string) {
 	f, symbols := p.file, p.symbols
 	for _, y := range symbols {
 		if y.Type != elf64.SectionSymbol && y.Name != "" {
-			list = append(list, fmt.Sprintf("%s binding %d type %d other %#x: %d bytes", y.Name, y.Binding, y.Type, y.Other, y.Size))
+			list = append(list, fmt.Sprintf("%s binding %d type %d other %#x: %d bytes", y.Name, y.Binding, y.Type, y.Other,
+				y.Size))
 		}
 	}
 	slices.Sort(list)

@@ -17,7 +17,8 @@ import (
 const mutantVariable = "WARPLD_TEST_MERGER_MUTANT"
 
 // notForMutants are tests that don't compare outputs with nvlink's, or take too long.
-const notForMutants = "^(TestMutatedInputs|TestRules|TestMarkers|TestRulesPage|TestHostile|TestGenerated|TestRandomPrograms|TestLinks)$"
+const notForMutants = "^(TestMutatedInputs|TestRules|TestMarkers|TestRulesPage|TestHostile|" +
+	"TestGenerated|TestRandomPrograms|TestLinks)$"
 
 // Targets for which programs are linked without a rule.
 const (
@@ -51,13 +52,15 @@ func caught(t *testing.T, r *mutate.Rule) string {
 			continue
 		}
 		binary := filepath.Join(t.TempDir(), "mutant")
-		build := exec.Command("go", "test", "-c", "-vet=off", "-tags=realtools", "-overlay="+overlay, "-o", binary, suite.folder)
+		build := exec.Command("go", "test", "-c", "-vet=off", "-tags=realtools", "-overlay="+overlay, "-o", binary,
+			suite.folder)
 		if out, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("without %q: %v\n%s", r.Text, err, out)
 		}
 		run := exec.Command(binary, "-test.failfast", "-test.timeout=5m", "-test.run="+suite.run, "-test.skip="+suite.skip)
 		run.Dir = suite.folder
-		run.Env = append(os.Environ(), mutantVariable+"=1", "WARPLD_TEST_MERGER_ARCHS="+suite.targets, "WARPLD_TEST_MERGER_RANDOM=20")
+		run.Env = append(os.Environ(), mutantVariable+"=1", "WARPLD_TEST_MERGER_ARCHS="+suite.targets,
+			"WARPLD_TEST_MERGER_RANDOM=20")
 		if out, err := run.CombinedOutput(); err != nil {
 			names := failedTest.FindAllStringSubmatch(string(out), -1)
 			if len(names) == 0 {
