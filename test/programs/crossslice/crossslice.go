@@ -10,30 +10,35 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 )
 
 //go:embed *.cu
 var files embed.FS
 
-// Hand are the modules of the programs that were written by hand.
-var Hand = []string{"one.cu", "two.cu", "statics.cu"}
-
 // kernelPattern matches the definition of a kernel that host code launches.
 var kernelPattern = regexp.MustCompile(`\bK\(([ABC]_\w+)\)`)
 
-// Write writes the modules of the hand programs to a folder and returns their paths.
+// Write writes the modules of the hand programs to a folder and returns their paths. Small
+// modules make small slices, which take less time to compile.
 func Write(dir string) ([]string, error) {
+	const most = 12 // programs of a module
 	var paths []string
-	for _, name := range Hand {
-		text, err := files.ReadFile(name)
+	for _, name := range []string{"one", "two", "statics"} {
+		text, err := files.ReadFile(name + ".cu")
 		if err != nil {
 			return nil, err
 		}
-		path, err := writeModule(dir, name, string(text))
-		if err != nil {
-			return nil, err
+		i := 0
+		for programs := range slices.Chunk(strings.Split(string(text), "\n\n"), most) {
+			i++
+			path, err := writeModule(dir, fmt.Sprintf("%s%d", name, i), strings.Join(programs, "\n\n"))
+			if err != nil {
+				return nil, err
+			}
+			paths = append(paths, path)
 		}
-		paths = append(paths, path)
 	}
 	return paths, nil
 }
@@ -41,7 +46,7 @@ func Write(dir string) ([]string, error) {
 // WriteRandom writes one module of n random programs and returns its path. The same seed
 // gives the same text.
 func WriteRandom(dir string, seed uint64, n int) (string, error) {
-	return writeModule(dir, fmt.Sprintf("random%d.cu", seed), random(seed, n))
+	return writeModule(dir, fmt.Sprintf("random%d", seed), random(seed, n))
 }
 
 // writeModule adds the macro for kernels, and a host function that launches all of them.
@@ -51,7 +56,7 @@ func writeModule(dir, name, text string) (string, error) {
 	for _, match := range kernelPattern.FindAllStringSubmatch(text, -1) {
 		launches += "  " + match[1] + "<<<1, 1>>>(o, n);\n"
 	}
-	path := filepath.Join(dir, name)
-	base := name[:len(name)-len(filepath.Ext(name))]
-	return path, os.WriteFile(path, []byte(macro+text+"\nvoid host_"+base+"(int *o, int n) {\n"+launches+"}\n"), 0o666)
+	path := filepath.Join(dir, name+".cu")
+	host := "\nvoid host_" + name + "(int *o, int n) {\n" + launches + "}\n"
+	return path, os.WriteFile(path, []byte(macro+text+host), 0o666)
 }

@@ -1,6 +1,6 @@
 // Small programs of two or three kernels that share something: A reads what B writes, unless
-// a comment says otherwise. Programs have nothing in common, and all are compiled together.
-// Some have a part in two.cu. The host function that launches the kernels is added later.
+// a comment states otherwise. Programs have nothing in common, and all are linked together.
+// Some have a part in two.cu. A blank line separates programs, and none is inside of one.
 
 // scalars
 __device__ int sini_v = 5;

@@ -1,8 +1,6 @@
 // Static variables of functions, which libnvvm ignores in the lists, and other cases in
 // which slices need care.
 
-#include <cuda_runtime.h>
-
 // l1: a device function
 __device__ int l1_f(int m, int x) { static int l1_v = 5; if (m) l1_v = x; return l1_v; }
 K(A_l1) { o[n] = l1_f(0, n); }
@@ -76,7 +74,6 @@ __device__ m_s m_v = {1, 2, {3}};
 void *m_address() { void *p; cudaGetSymbolAddress(&p, m_v); return p; }
 K(A_m) { if (m_v.c[n & 7] > 7) o[n + 2] = 1; int x = m_v.c[n & 7]; o[n + 3] = x; o[n + 4] = m_v.e + x; }
 K(B_m) { if (m_v.c[n & 7] > 7) o[n + 2] = 1; m_v.a = n; }
-
 // m2, m3: variables that nobody writes
 __device__ m_s m2_v = {1, 2, {3}};
 K(A_m2) { if (m2_v.c[n & 7] > 7) o[n + 2] = 1; int x = m2_v.c[n & 7]; o[n + 3] = x; o[n + 4] = m2_v.e + x; }
