@@ -8,10 +8,10 @@ import (
 // A Range is a part of the text, from Start to before End.
 type Range struct{ Start, End int }
 
-// Empty says that there is nothing in the range.
+// Empty reports whether there is nothing in the range.
 func (r Range) Empty() bool { return r.Start >= r.End }
 
-// A SyntaxError says where a text stops being PTX.
+// A SyntaxError is the place where a text stops being PTX.
 type SyntaxError struct {
 	Line int
 	Text string
@@ -42,7 +42,8 @@ type lexer struct {
 // wordByte marks the characters of identifiers after the first.
 var wordByte = func() (set [256]bool) {
 	for c := range set {
-		set[c] = c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '$'
+		letter := (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
+		set[c] = letter || isDigit(byte(c)) || c == '_' || c == '$'
 	}
 	return set
 }()
@@ -107,8 +108,8 @@ func (l *lexer) blanks() error {
 	return nil
 }
 
-// comment gives the length of the comment at a slash, without the end of its
-// line; zero: it is none.
+// comment returns the length of the comment at a slash, without the end of its line. The
+// length is zero if the slash starts no comment.
 func (l *lexer) comment(at int) (int, error) {
 	rest := l.text[at:]
 	switch {
@@ -163,15 +164,15 @@ func (l *lexer) takeString() error {
 // bytes is the token.
 func (l *lexer) bytes() []byte { return l.text[l.Start:l.End] }
 
-// is says whether the token is this sign or directive.
+// is reports whether the token is this sign or directive.
 func (l *lexer) is(token string) bool {
-	if l.kind != sign && l.kind != directive || l.text[l.Start] != token[0] {
+	if (l.kind != sign && l.kind != directive) || l.text[l.Start] != token[0] {
 		return false
 	}
 	return string(l.bytes()) == token
 }
 
-// isWord says whether the token is this word.
+// isWord reports whether the token is this word.
 func (l *lexer) isWord(text string) bool { return l.kind == word && string(l.bytes()) == text }
 
 // fail is the error for the current token.

@@ -8,19 +8,20 @@ import (
 // A Ref is a symbol of the module that an entity names.
 type Ref struct {
 	Name string
-	// Called: it is the target of a call. Taken: it stands in another place, so its
-	// address is used.
+	// Called means that the symbol is the target of a call, Taken that it stands in another
+	// place, so that its address is used.
 	Called, Taken bool
 }
 
 // Refs are the symbols that a function's body or a variable's initializer names,
 // in the order of the text. A local name that is also a symbol's counts as the
-// symbol. indirect says that the body has a call through a pointer.
+// symbol. indirect reports whether the body has a call through a pointer.
 func (m *Module) Refs(e *Entity) (refs []Ref, indirect bool, err error) {
 	if e.Body.Empty() {
 		return nil, false, nil
 	}
-	c := &collector{module: m, lexer: lexer{text: m.Text[:e.Body.End], Range: Range{End: e.Body.Start}}, seen: map[string]int{}}
+	text := lexer{text: m.Text[:e.Body.End], Range: Range{End: e.Body.Start}}
+	c := &collector{module: m, lexer: text, seen: map[string]int{}}
 	if err = c.next(); err == nil {
 		if e.IsFunction() {
 			err = c.statements()

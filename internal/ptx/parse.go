@@ -54,7 +54,8 @@ func (p *parser) startsSymbol() bool {
 // failed entity began with.
 func (p *parser) recover(failed int) error {
 	for {
-		if p.Start > failed && (p.kind == endOfText || p.startsSymbol() || p.kind == directive && isLinkage(Linkage(p.bytes()))) {
+		linkage := p.kind == directive && isLinkage(Linkage(p.bytes()))
+		if p.Start > failed && (p.kind == endOfText || p.startsSymbol() || linkage) {
 			return nil
 		}
 		if err := p.next(); err != nil {
@@ -205,7 +206,7 @@ func (p *parser) section() error {
 // Nothing ends it.
 func (l *lexer) location() error {
 	for {
-		for l.kind == number || l.kind == word && l.text[l.Start] == '$' || l.is("+") {
+		for l.kind == number || (l.kind == word && l.text[l.Start] == '$') || l.is("+") {
 			if err := l.next(); err != nil {
 				return err
 			}
@@ -262,7 +263,7 @@ func directivesIn(text []byte) []string {
 	return list
 }
 
-// startsEntity says whether the token begins a function or has its linkage, which
+// startsEntity reports whether the token begins a function or has its linkage, which
 // nothing inside an entity does.
 func (p *parser) startsEntity() bool {
 	return p.kind == directive && (isLinkage(Linkage(p.bytes())) || p.is(".func") || p.is(".entry"))

@@ -5,7 +5,7 @@ package ptx
 
 import "iter"
 
-// A Linkage says who else may know a symbol.
+// A Linkage is who else may know a symbol.
 type Linkage string
 
 const (
@@ -23,10 +23,10 @@ type Declaration struct {
 	Name    string
 }
 
-// Defined says whether the symbol has its definition here.
+// Defined reports whether the symbol has its definition here.
 func (d Declaration) Defined() bool { return d.Linkage != Extern }
 
-// Declarations gives the symbols of a module in the order of the text. It passes
+// Declarations yields the symbols of a module in the order of the text. It passes
 // over what is no PTX and goes on behind it.
 func Declarations(text []byte) iter.Seq[Declaration] {
 	return func(yield func(Declaration) bool) {
@@ -48,7 +48,7 @@ func Declarations(text []byte) iter.Seq[Declaration] {
 
 // An Entity is one part at the top level of a module.
 type Entity struct {
-	// Kind is the directive that tells what it is: ".func", ".entry", ".global",
+	// Kind is the directive that names the kind: ".func", ".entry", ".global",
 	// ".const", ".shared", ".alias", ".version", ".file", ".section" ...
 	Kind    string
 	Linkage Linkage
@@ -58,23 +58,23 @@ type Entity struct {
 	// Head is the text without linkage, body, initializer and semicolon.
 	Head Range
 	// Body is what is in a function's braces, with them, or a variable's
-	// initializer, without the equals sign; empty: there is none.
+	// initializer, without the equals sign. It is empty if there is none.
 	Body Range
 	// Attributes are what .attribute names: ".managed", ".unified".
 	Attributes []string
 }
 
-// IsFunction says whether the entity is a kernel or a function.
+// IsFunction reports whether the entity is a kernel or a function.
 func (e *Entity) IsFunction() bool { return e.Kind == ".func" || e.Kind == ".entry" }
 
-// IsVariable says whether the entity is a variable.
+// IsVariable reports whether the entity is a variable.
 func (e *Entity) IsVariable() bool {
 	return e.Kind == ".global" || e.Kind == ".const" || e.Kind == ".shared"
 }
 
 func (e *Entity) isSymbol() bool { return e.IsFunction() || e.IsVariable() }
 
-// Defined says whether the entity is a definition, not just a declaration.
+// Defined reports whether the entity is a definition, not just a declaration.
 func (e *Entity) Defined() bool {
 	if e.IsFunction() {
 		return !e.Body.Empty()
@@ -86,7 +86,7 @@ func (e *Entity) Defined() bool {
 type Module struct {
 	Text     []byte
 	Entities []Entity
-	// symbols gives of each name an entity, its definition if there is one.
+	// symbols has an entity for each name, its definition if there is one.
 	symbols map[string]int
 }
 
@@ -112,8 +112,8 @@ func Parse(text []byte) (*Module, error) {
 	return m, nil
 }
 
-// Symbol gives the function or variable of that name, its definition if the module
-// has one; nil: there is none.
+// Symbol returns the function or variable of that name, its definition if the module
+// has one. It returns nil if there is none.
 func (m *Module) Symbol(name string) *Entity {
 	if i, ok := m.symbols[name]; ok {
 		return &m.Entities[i]

@@ -44,9 +44,9 @@ func (r *rewriter) findNeeded() error {
 	return nil
 }
 
-// reaches says whether the plan has a definition of that name in the slice; known,
-// whether a module of the slice has one at all; alone, that no other slice reaches
-// the same definition.
+// reaches reports whether the plan has a definition of that name in the slice. known
+// reports whether a module of the slice has one at all, and alone whether no other slice
+// reaches the same definition.
 func (r *rewriter) reaches(name string) (reached, known, alone bool) {
 	p := r.plan.program
 	alone = true
@@ -97,7 +97,8 @@ func (r *rewriter) checkFunction(e *ptx.Entity) *message.Message {
 	switch {
 	case e.Kind != ".func":
 	case e.Linkage == ptx.Extern && n != nil && n.winner >= 0:
-		return r.refusal(e.Name, "the slice lacks the function '%s', which is in %s", e.Name, r.plan.program.origins(n.winner)[0])
+		return r.refusal(e.Name, "the slice lacks the function '%s', which is in %s", e.Name,
+			r.plan.program.origins(n.winner)[0])
 	case e.Linkage == ptx.Visible || e.Linkage == ptx.Weak:
 		return r.refusal(e.Name, "the compiler has left the slice open: the function '%s' is visible", e.Name)
 	case r.taken[e.Name] && e.Linkage == ptx.Local && !r.takenInPlan(r.planned(e.Name)):
@@ -106,7 +107,7 @@ func (r *rewriter) checkFunction(e *ptx.Entity) *message.Message {
 	return nil
 }
 
-// takenInPlan says whether some code of the slice's modules takes the address.
+// takenInPlan reports whether some code of the slice's modules takes the address.
 func (r *rewriter) takenInPlan(name string) bool {
 	return slices.ContainsFunc(r.Modules, func(m int) bool {
 		module := r.plan.program.modules[m]
@@ -117,7 +118,7 @@ func (r *rewriter) takenInPlan(name string) bool {
 
 // checkVariable looks for variables that other slices could mean, too.
 func (r *rewriter) checkVariable(e *ptx.Entity) *message.Message {
-	if e.Kind != ".global" && e.Kind != ".const" || isLiteral(e) {
+	if (e.Kind != ".global" && e.Kind != ".const") || isLiteral(e) {
 		return nil
 	}
 	if e.Linkage == ptx.Extern {

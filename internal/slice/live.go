@@ -18,16 +18,17 @@ const (
 	hostPrefix = "-host-ref-"
 )
 
-// references is what the vector of the unsliced link says of the host.
+// references are what host code refers to, by the vector of the unsliced link.
 type references struct {
 	// names and patterns, in which * is any text, of each list.
 	names    map[string]map[string]bool
 	patterns map[string][]string
-	// known: what no list names may go. Without any list everything stays.
+	// known means that there are lists, and what no list names may go. Without any list
+	// everything stays.
 	known bool
 }
 
-// readVector takes the host's references out of an option vector and gives the
+// readVector takes the host's references out of an option vector and returns the
 // rest, for slices. What slices cannot have is an error.
 func readVector(vector []string) (rest []string, host references, err *message.Message) {
 	host.names, host.patterns = map[string]map[string]bool{}, map[string][]string{}
@@ -69,13 +70,15 @@ func (h *references) add(list string, entries []string) {
 	}
 }
 
-// keeps says whether the host can name a symbol.
+// keeps reports whether the host can name a symbol.
 func (h *references) keeps(s *symbol) bool {
-	if !h.known || s.kind == ".entry" && h.names["ek"] == nil && h.names["ik"] == nil {
+	if !h.known || (s.kind == ".entry" && h.names["ek"] == nil && h.names["ik"] == nil) {
 		return true
 	}
 	list := listOf(s)
-	return h.names[list][s.name] || slices.ContainsFunc(h.patterns[list], func(pattern string) bool { return glob.Match(pattern, s.name) })
+	return h.names[list][s.name] || slices.ContainsFunc(h.patterns[list], func(pattern string) bool {
+		return glob.Match(pattern, s.name)
+	})
 }
 
 // listOf is the list that a symbol belongs in.

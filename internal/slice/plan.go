@@ -8,18 +8,20 @@ import (
 	"github.com/warpld/warpld/internal/ptx"
 )
 
-// Options say how to cut.
+// Options control the cut.
 type Options struct {
 	// Vector is libnvvm's option vector for the unsliced link. Slices are compiled
-	// with the same options but for those that say what stays.
+	// with the same options except for those that decide what stays.
 	Vector []string
-	// Provided says which functions the device runtime has; nil: it takes no part.
+	// Provided reports whether the device runtime has a function. It is nil if the runtime
+	// takes no part.
 	Provided func(name string) bool
 	// Size is how much work a slice should be, in bytes of the scanned bodies of its
-	// kernels and of all that is inlined into them; zero: DefaultSize.
+	// kernels and of all that is inlined into them. Zero stands for DefaultSize.
 	Size int
 	// Amplification bounds the work of all slices over that of the whole program,
-	// which is above one because slices share functions; zero: DefaultAmplification.
+	// which is above one because slices share functions. Zero stands for
+	// DefaultAmplification.
 	Amplification float64
 }
 
@@ -118,7 +120,8 @@ func (p *planner) checkModules() *message.Message {
 
 // builtin functions are the driver's.
 func builtin(name string) bool {
-	return name == "vprintf" || name == "malloc" || name == "free" || name == "__assertfail" || strings.HasPrefix(name, "__cuda_syscall")
+	return name == "vprintf" || name == "malloc" || name == "free" || name == "__assertfail" ||
+		strings.HasPrefix(name, "__cuda_syscall")
 }
 
 // checkNames refuses programs that the compiler would complain about, so that it
@@ -133,7 +136,7 @@ func (p *planner) checkNames() *message.Message {
 				return refusal(s.name, p.origins(n.defined...), "'%s' is defined more than once", s.name)
 			}
 		case s.defined || len(n.defined) > 0 || s.kind == ".shared":
-		case s.isFunction() && (builtin(s.name) || p.options.Provided != nil && p.options.Provided(s.name)):
+		case s.isFunction() && (builtin(s.name) || (p.options.Provided != nil && p.options.Provided(s.name))):
 		default:
 			return refusal(s.name, p.origins(number), "'%s' is not defined", s.name)
 		}
@@ -151,7 +154,8 @@ func (p *program) origins(numbers ...int) []string {
 }
 
 // findKernels finds the kernels that host code can name or find in variables, and
-// those that these can launch. Of a template's kernel, which several modules have, the winner counts.
+// those that these can launch. Of a template's kernel, which several modules have, the
+// winner counts.
 func (p *planner) findKernels() *message.Message {
 	wanted := map[int]bool{}
 	var todo []int
@@ -256,7 +260,7 @@ func (p *program) key(number int) int {
 	return number
 }
 
-// canShare says whether a definition is a variable that can be named everywhere.
+// canShare reports whether a definition is a variable that can be named everywhere.
 func (p *program) canShare(number int) bool {
 	s := p.symbol(number)
 	return s.isData() && s.defined && !s.literal && !p.pinned[number]
@@ -310,7 +314,9 @@ func (p *planner) slice(plan *Plan, set []*kernel, r reach, shared map[int]bool)
 // notWorthIt is the reason why cut left all in one set.
 func (p *planner) notWorthIt() *message.Message {
 	if size := p.weight(p.kernels); size <= p.options.Size {
-		return refusal("", nil, "the program is too small to gain from it: about %d KB of code, and a slice may have %d", size>>10, p.options.Size>>10)
+		return refusal("", nil, "the program is too small to gain from it: about %d KB of code, and a slice may have %d",
+			size>>10, p.options.Size>>10)
 	}
-	return refusal("", nil, "its kernels share so much code that slices would compile more than %.1f times as much", p.options.Amplification)
+	return refusal("", nil, "its kernels share so much code that slices would compile more than %.1f times as much",
+		p.options.Amplification)
 }

@@ -13,26 +13,26 @@ type program struct {
 	modules []*Module
 	first   []int // number of a module's first symbol
 	module  []int // of each symbol
-	names   map[string]*name
+	names   map[string]*binding
 	written []bool // whether a live function may write a variable, by the definition that wins
 	pinned  []bool // whether a definition must stay in one slice
 	work    []int  // of a unit, as far as it was measured
 }
 
-// A name is what modules know by it.
-type name struct {
+// A binding is what the modules of a program have under one name.
+type binding struct {
 	// defined are the definitions with external linkage, in link order; the linker
 	// keeps winner, which is the strong one or else the first.
 	defined []int
 	winner  int
-	// same: all copies are equal and depend on nothing local, so any of them does.
+	// same means that all copies are equal and depend on nothing local, so that any will do.
 	same   bool
 	local  int // modules that have it as a local symbol
 	others int // modules that have it as another one
 }
 
 func newProgram(modules []*Module) *program {
-	p := &program{modules: modules, names: map[string]*name{}}
+	p := &program{modules: modules, names: map[string]*binding{}}
 	for i, m := range modules {
 		p.first = append(p.first, len(p.module))
 		for j := range m.symbols {
@@ -40,7 +40,7 @@ func newProgram(modules []*Module) *program {
 			p.module = append(p.module, i)
 			n := p.names[s.name]
 			if n == nil {
-				n = &name{winner: -1}
+				n = &binding{winner: -1}
 				p.names[s.name] = n
 			}
 			if s.linkage == ptx.Local && s.defined {
@@ -68,7 +68,7 @@ func (p *program) symbol(number int) *symbol {
 }
 
 // settle finds the winner of a name.
-func (p *program) settle(n *name) {
+func (p *program) settle(n *binding) {
 	n.same = true
 	for _, d := range n.defined {
 		if s := p.symbol(d); n.winner < 0 || s.linkage != ptx.Weak {
@@ -77,11 +77,12 @@ func (p *program) settle(n *name) {
 	}
 	for _, d := range n.defined {
 		a, b := p.symbol(n.winner), p.symbol(d)
-		n.same = n.same && a.linkage == b.linkage && a.head == b.head && a.value == b.value && a.digest == b.digest && !p.refersToLocal(d)
+		n.same = n.same && a.linkage == b.linkage && a.head == b.head && a.value == b.value &&
+			a.digest == b.digest && !p.refersToLocal(d)
 	}
 }
 
-// refersToLocal says whether a definition names something local but literals.
+// refersToLocal reports whether a definition names something local other than literals.
 func (p *program) refersToLocal(number int) bool {
 	m := p.modules[p.module[number]]
 	return slices.ContainsFunc(p.symbol(number).refs, func(r int) bool {
@@ -90,7 +91,7 @@ func (p *program) refersToLocal(number int) bool {
 	})
 }
 
-// nameable says whether a definition can be told from all others by its name, also
+// nameable reports whether a definition can be told from all others by its name, also
 // after the compiler has linked modules: it renames local symbols that clash, and
 // writes the dots in names of its own as dollars.
 func (p *program) nameable(number int) bool {
@@ -136,9 +137,9 @@ func (p *program) reachable(from []int) reach {
 			}
 		}
 		for name := range w.several {
-			for _, copy := range p.names[name].defined {
-				if w.inside[p.module[copy]] {
-					w.visit(copy)
+			for _, number := range p.names[name].defined {
+				if w.inside[p.module[number]] {
+					w.visit(number)
 				}
 			}
 		}

@@ -38,13 +38,13 @@ func (s *Slice) Rewrite(text []byte) ([]byte, error) {
 	return out, nil
 }
 
-// LeftOpen is the reason not to slice when the compiler says that a slice needs
+// LeftOpen is the reason not to slice when the compiler reports that a slice needs
 // more code.
 func (s *Slice) LeftOpen() error {
 	return s.refusal("", "the compiler has left the slice open")
 }
 
-// refusal says which slice it is about.
+// refusal is the reason not to slice, with the slice that it is about.
 func (s *Slice) refusal(symbol, format string, values ...any) *message.Message {
 	var modules []string
 	for _, m := range s.Modules {
@@ -65,7 +65,7 @@ type rewriter struct {
 	taken  map[string]bool // functions whose address is taken
 }
 
-// isListed says whether a variable's definition is in the data object.
+// isListed reports whether a variable's definition is in the data object.
 func (r *rewriter) isListed(name string) bool {
 	_, ok := r.listed[name]
 	return ok
@@ -87,7 +87,7 @@ func (r *rewriter) need(name string) error {
 		}
 		for _, ref := range refs {
 			to := r.module.Symbol(ref.Name)
-			r.taken[ref.Name] = r.taken[ref.Name] || ref.Taken && to.Kind == ".func"
+			r.taken[ref.Name] = r.taken[ref.Name] || (ref.Taken && to.Kind == ".func")
 			if !r.isListed(name) || to.Kind == ".func" {
 				todo = append(todo, ref.Name)
 			}
@@ -96,7 +96,7 @@ func (r *rewriter) need(name string) error {
 	return nil
 }
 
-// follow gives the references that count of an entity.
+// follow returns the references that count of an entity.
 func (r *rewriter) follow(e *ptx.Entity) ([]ptx.Ref, error) {
 	if e.Kind == ".entry" && !r.roots[e.Name] {
 		return nil, nil
@@ -115,7 +115,7 @@ func (r *rewriter) number() {
 			continue
 		}
 		name := base
-		if other := r.module.Symbol(base); count[base] > 0 || other != nil && other.Linkage != ptx.Local {
+		if other := r.module.Symbol(base); count[base] > 0 || (other != nil && other.Linkage != ptx.Local) {
 			name = fmt.Sprintf("%s$%d", base, count[base])
 		}
 		count[base]++
@@ -123,10 +123,10 @@ func (r *rewriter) number() {
 	}
 }
 
-// clashes says whether the compiler numbers symbols of that name: it knows several.
+// clashes reports whether the compiler numbers symbols of that name because it knows several.
 func (r *rewriter) clashes(base string) bool {
 	if n := r.plan.program.names[base]; n != nil {
-		return n.local > 1 || n.local == 1 && n.others > 0
+		return n.local > 1 || (n.local == 1 && n.others > 0)
 	}
 	return false
 }
@@ -170,9 +170,9 @@ func (r *rewriter) write() ([]byte, error) {
 	return out, nil
 }
 
-// elsewhere says whether the definition is in another object of the merge.
+// elsewhere reports whether the definition is in another object of the merge.
 func (r *rewriter) elsewhere(e *ptx.Entity) bool {
-	return e.Kind == ".entry" && !r.roots[e.Name] || r.isListed(e.Name)
+	return (e.Kind == ".entry" && !r.roots[e.Name]) || r.isListed(e.Name)
 }
 
 // entity is the new text of one part.
@@ -195,7 +195,7 @@ func (r *rewriter) entity(e *ptx.Entity, elsewhere bool) ([]byte, error) {
 	return text, err
 }
 
-// isNameable says whether all slices mean the same by a function's name.
+// isNameable reports whether all slices mean the same by a function's name.
 func (r *rewriter) isNameable(name string) bool {
 	p := r.plan.program
 	name = r.planned(name)

@@ -3,7 +3,7 @@
 // every kernel is optimized over the whole program and yet many compilers work at
 // once, and an edit repeats only the slices that can see it.
 //
-// The package is pure. It reads PTX and gives option vectors and PTX:
+// The package is pure. It reads PTX and returns option vectors and PTX:
 //
 //	Scan     one module's PTX, compiled by itself with nothing removed
 //	Make     the plan: which kernels together, from which modules, with what options
@@ -12,7 +12,7 @@
 //
 // The cubins of the data and of the slices, in that order, are merged by a linker.
 //
-// Whatever does not fit gives an error, a *message.Message that says why: then the
+// Whatever does not fit gives an error, a *message.Message with the reason: then the
 // program is to be linked unsliced.
 package slice
 
@@ -40,7 +40,7 @@ type Module struct {
 	header  string
 	symbols []symbol
 	index   map[string]int
-	// alien is something that slices cannot have; empty: there is nothing.
+	// alien is something that slices cannot have. It is empty if there is nothing.
 	alien string
 }
 
@@ -65,7 +65,7 @@ type symbol struct {
 
 func (s *symbol) isFunction() bool { return s.kind == ".func" || s.kind == ".entry" }
 
-// isData says whether the symbol is a variable that kernels can share.
+// isData reports whether the symbol is a variable that kernels can share.
 func (s *symbol) isData() bool { return s.kind == ".global" || s.kind == ".const" }
 
 // Scan reads the PTX of one module.
@@ -149,13 +149,13 @@ func (m *Module) describe(parsed *ptx.Module, names *names, s *symbol) error {
 	return nil
 }
 
-// isLiteral says whether a variable is a constant that the compiler made. Its name
+// isLiteral reports whether a variable is a constant that the compiler made. Its name
 // means nothing outside its module, and copies of it do no harm.
 func isLiteral(e *ptx.Entity) bool {
 	return e.IsVariable() && e.Kind != ".shared" && e.Linkage == ptx.Local && IsLiteralName(e.Name)
 }
 
-// IsLiteralName says whether a local variable of that name is such a constant.
+// IsLiteralName reports whether a local variable of that name is such a constant.
 func IsLiteralName(name string) bool { return literalPrefix(name) != "" }
 
 func literalPrefix(name string) string {
@@ -167,7 +167,7 @@ func literalPrefix(name string) string {
 	return ""
 }
 
-// names gives the names of one PTX text in a form that doesn't depend on what else
+// names has the names of one PTX text in a form that doesn't depend on what else
 // the compiler has numbered: literals are named by their content, labels, frames
 // and prototypes by their place in the function.
 type names struct {

@@ -10,10 +10,10 @@ const inlined = 8 << 10
 // in slices as in the whole program; only large ones are done again by slicing.
 func (p *program) isUnit(number int) bool {
 	s := p.symbol(number)
-	return s.defined && (s.kind == ".entry" || s.kind == ".func" && s.size >= inlined)
+	return s.defined && (s.kind == ".entry" || (s.kind == ".func" && s.size >= inlined))
 }
 
-// resolve gives the definition that a symbol of a module stands for, itself if
+// resolve returns the definition that a symbol of a module stands for, itself if
 // there is none.
 func (p *program) resolve(number int) int {
 	if s := p.symbol(number); !s.defined && p.names[s.name].winner >= 0 {
