@@ -25,8 +25,8 @@ func (m *Module) EachInstruction(e *Entity, visit func(*Instruction)) error {
 		return nil
 	}
 	s := &statements{lexer: lexer{text: m.Text[:e.Body.End], Range: Range{End: e.Body.Start}}, visit: visit}
-	err := s.next()
-	for err == nil && s.kind != endOfText {
+	err := s.lexer.next()
+	for err == nil && s.lexer.kind != endOfText {
 		err = s.statement()
 	}
 	return located(m.Text, err)
@@ -34,7 +34,7 @@ func (m *Module) EachInstruction(e *Entity, visit func(*Instruction)) error {
 
 // A statements reads a body statement by statement.
 type statements struct {
-	lexer
+	lexer   lexer
 	visit   func(*Instruction)
 	current Instruction
 }
@@ -42,26 +42,26 @@ type statements struct {
 // statement reads one statement, a brace, a label or a predicate.
 func (s *statements) statement() error {
 	switch {
-	case s.is("{"), s.is("}"), s.is(";"), s.is(":"):
-		return s.next()
-	case s.is(".loc"):
-		if err := s.next(); err != nil {
+	case s.lexer.is("{"), s.lexer.is("}"), s.lexer.is(";"), s.lexer.is(":"):
+		return s.lexer.next()
+	case s.lexer.is(".loc"):
+		if err := s.lexer.next(); err != nil {
 			return err
 		}
-		return s.location()
-	case s.is("@"): // @!%p1
-		err := s.next()
-		if err == nil && s.is("!") {
-			err = s.next()
+		return s.lexer.location()
+	case s.lexer.is("@"): // @!%p1
+		err := s.lexer.next()
+		if err == nil && s.lexer.is("!") {
+			err = s.lexer.next()
 		}
 		if err == nil {
-			err = s.next()
+			err = s.lexer.next()
 		}
 		return err
 	}
-	first := s.bytes()
-	isWord := s.kind == word
-	if err := s.next(); err != nil || (isWord && s.is(":")) { // a label
+	first := s.lexer.bytes()
+	isWord := s.lexer.kind == word
+	if err := s.lexer.next(); err != nil || (isWord && s.lexer.is(":")) { // a label
 		return err
 	}
 	s.current = Instruction{Opcode: first, Operands: s.current.Operands[:0]}
@@ -77,11 +77,11 @@ func (s *statements) statement() error {
 
 // modifiers skips the modifiers of an opcode and keeps the first.
 func (s *statements) modifiers(isOpcode bool) error {
-	for isOpcode && s.kind == directive {
+	for isOpcode && s.lexer.kind == directive {
 		if s.current.Space == nil {
-			s.current.Space = s.bytes()
+			s.current.Space = s.lexer.bytes()
 		}
-		if err := s.next(); err != nil {
+		if err := s.lexer.next(); err != nil {
 			return err
 		}
 	}
@@ -92,20 +92,20 @@ func (s *statements) modifiers(isOpcode bool) error {
 func (s *statements) operands() error {
 	depth := 0
 	operand := s.newOperand()
-	for s.kind != endOfText && !s.is(";") {
+	for s.lexer.kind != endOfText && !s.lexer.is(";") {
 		switch {
-		case s.kind == word:
-			operand.Words = append(operand.Words, s.bytes())
-		case s.is(",") && depth == 0:
+		case s.lexer.kind == word:
+			operand.Words = append(operand.Words, s.lexer.bytes())
+		case s.lexer.is(",") && depth == 0:
 			operand = s.newOperand()
-		case s.is("["), s.is("{"), s.is("("):
+		case s.lexer.is("["), s.lexer.is("{"), s.lexer.is("("):
 			if depth++; operand.Open == 0 {
-				operand.Open = s.text[s.Start]
+				operand.Open = s.lexer.text[s.lexer.Start]
 			}
-		case s.is("]"), s.is("}"), s.is(")"):
+		case s.lexer.is("]"), s.lexer.is("}"), s.lexer.is(")"):
 			depth--
 		}
-		if err := s.next(); err != nil {
+		if err := s.lexer.next(); err != nil {
 			return err
 		}
 	}

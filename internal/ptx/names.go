@@ -22,7 +22,7 @@ func (m *Module) Refs(e *Entity) (refs []Ref, indirect bool, err error) {
 	}
 	text := lexer{text: m.Text[:e.Body.End], Range: Range{End: e.Body.Start}}
 	c := &collector{module: m, lexer: text, seen: map[string]int{}}
-	if err = c.next(); err == nil {
+	if err = c.lexer.next(); err == nil {
 		if e.IsFunction() {
 			err = c.statements()
 		} else {
@@ -34,8 +34,8 @@ func (m *Module) Refs(e *Entity) (refs []Ref, indirect bool, err error) {
 
 // A collector gathers the symbols of one body.
 type collector struct {
-	module *Module
-	lexer
+	module   *Module
+	lexer    lexer
 	refs     []Ref
 	seen     map[string]int // place in refs
 	indirect bool
@@ -43,9 +43,9 @@ type collector struct {
 
 // add notes the current token, if it is a symbol.
 func (c *collector) add(called bool) {
-	i, ok := c.seen[string(c.bytes())]
+	i, ok := c.seen[string(c.lexer.bytes())]
 	if !ok {
-		symbol, known := c.module.symbols[string(c.bytes())]
+		symbol, known := c.module.symbols[string(c.lexer.bytes())]
 		if !known {
 			return
 		}
@@ -62,11 +62,11 @@ func (c *collector) add(called bool) {
 
 // names takes all names up to the end of a statement or of the text.
 func (c *collector) names() error {
-	for c.kind != endOfText && !(c.kind == sign && c.text[c.Start] == ';') {
-		if c.kind == word && c.text[c.Start] != '%' { // no register
+	for c.lexer.kind != endOfText && !(c.lexer.kind == sign && c.lexer.text[c.lexer.Start] == ';') {
+		if c.lexer.kind == word && c.lexer.text[c.lexer.Start] != '%' { // no register
 			c.add(false)
 		}
-		if err := c.next(); err != nil {
+		if err := c.lexer.next(); err != nil {
 			return err
 		}
 	}
@@ -76,23 +76,23 @@ func (c *collector) names() error {
 // statements reads a body. What stands first in a statement is an opcode or a
 // label, which may be called like a symbol.
 func (c *collector) statements() error {
-	for c.kind != endOfText {
+	for c.lexer.kind != endOfText {
 		var err error
 		switch {
-		case c.is(".loc"):
-			if err = c.next(); err == nil {
-				err = c.location()
+		case c.lexer.is(".loc"):
+			if err = c.lexer.next(); err == nil {
+				err = c.lexer.location()
 			}
-		case c.is("{"), c.is("}"), c.is(";"), c.is(":"):
-			err = c.next()
-		case c.is("@"): // @!%p1
-			if err = c.next(); err == nil && c.is("!") {
-				err = c.next()
+		case c.lexer.is("{"), c.lexer.is("}"), c.lexer.is(";"), c.lexer.is(":"):
+			err = c.lexer.next()
+		case c.lexer.is("@"): // @!%p1
+			if err = c.lexer.next(); err == nil && c.lexer.is("!") {
+				err = c.lexer.next()
 			}
 			if err == nil {
-				err = c.next()
+				err = c.lexer.next()
 			}
-		case c.kind == word:
+		case c.lexer.kind == word:
 			err = c.instruction()
 		default:
 			err = c.names()
@@ -106,37 +106,37 @@ func (c *collector) statements() error {
 
 // instruction reads "opcode.modifier operands;" or a label, up to its colon.
 func (c *collector) instruction() error {
-	call := c.isWord("call")
-	if err := c.next(); err != nil || c.is(":") {
+	call := c.lexer.isWord("call")
+	if err := c.lexer.next(); err != nil || c.lexer.is(":") {
 		return err
 	}
 	if !call {
 		return c.names()
 	}
-	for c.kind == directive {
-		if err := c.next(); err != nil {
+	for c.lexer.kind == directive {
+		if err := c.lexer.next(); err != nil {
 			return err
 		}
 	}
-	if c.is("(") { // (results), target
-		for c.kind != endOfText && !c.is(";") && !c.is(")") {
-			if err := c.next(); err != nil {
+	if c.lexer.is("(") { // (results), target
+		for c.lexer.kind != endOfText && !c.lexer.is(";") && !c.lexer.is(")") {
+			if err := c.lexer.next(); err != nil {
 				return err
 			}
 		}
-		for c.is(")") || c.is(",") {
-			if err := c.next(); err != nil {
+		for c.lexer.is(")") || c.lexer.is(",") {
+			if err := c.lexer.next(); err != nil {
 				return err
 			}
 		}
 	}
-	if c.kind == word {
-		if c.text[c.Start] == '%' {
+	if c.lexer.kind == word {
+		if c.lexer.text[c.lexer.Start] == '%' {
 			c.indirect = true
 		} else {
 			c.add(true)
 		}
-		if err := c.next(); err != nil {
+		if err := c.lexer.next(); err != nil {
 			return err
 		}
 	}

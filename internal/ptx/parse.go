@@ -3,31 +3,31 @@ package ptx
 // A parser reads the top level of a module; its current token is the first that is
 // not read yet.
 type parser struct {
-	lexer
-	last int // where the token before ends
+	lexer lexer
+	last  int // where the token before ends
 }
 
 func (p *parser) next() error {
-	p.last = p.End
+	p.last = p.lexer.End
 	return p.lexer.next()
 }
 
 // entity reads one part. With an error it gives what it knows of it.
 func (p *parser) entity() (Entity, error) {
-	e := Entity{Range: Range{Start: p.Start}}
-	if p.kind != directive {
-		return e, p.unexpected("a directive")
+	e := Entity{Range: Range{Start: p.lexer.Start}}
+	if p.lexer.kind != directive {
+		return e, p.lexer.unexpected("a directive")
 	}
-	if linkage := Linkage(p.bytes()); isLinkage(linkage) {
+	if linkage := Linkage(p.lexer.bytes()); isLinkage(linkage) {
 		e.Linkage = linkage
 		if err := p.next(); err != nil {
 			return e, err
 		}
 		if !p.startsSymbol() {
-			return e, p.unexpected("a function or a variable")
+			return e, p.lexer.unexpected("a function or a variable")
 		}
 	}
-	e.Kind, e.Head.Start = string(p.bytes()), p.Start
+	e.Kind, e.Head.Start = string(p.lexer.bytes()), p.lexer.Start
 	read := p.other
 	switch {
 	case e.IsFunction():
@@ -46,20 +46,20 @@ func (p *parser) entity() (Entity, error) {
 func isLinkage(l Linkage) bool { return l == Extern || l == Visible || l == Weak || l == Common }
 
 func (p *parser) startsSymbol() bool {
-	e := Entity{Kind: string(p.bytes())}
-	return p.kind == directive && e.isSymbol()
+	e := Entity{Kind: string(p.lexer.bytes())}
+	return p.lexer.kind == directive && e.isSymbol()
 }
 
 // recover goes on to a token that can begin a symbol, behind the one that the
 // failed entity began with.
 func (p *parser) recover(failed int) error {
 	for {
-		linkage := p.kind == directive && isLinkage(Linkage(p.bytes()))
-		if p.Start > failed && (p.kind == endOfText || p.startsSymbol() || linkage) {
+		linkage := p.lexer.kind == directive && isLinkage(Linkage(p.lexer.bytes()))
+		if p.lexer.Start > failed && (p.lexer.kind == endOfText || p.startsSymbol() || linkage) {
 			return nil
 		}
 		if err := p.next(); err != nil {
-			p.kind = sign // what cannot be read is passed over
+			p.lexer.kind = sign // what cannot be read is passed over
 		}
 	}
 }
@@ -69,7 +69,7 @@ func (p *parser) function(e *Entity) error {
 	if err := p.directives(e); err != nil {
 		return err
 	}
-	if p.is("(") {
+	if p.lexer.is("(") {
 		if err := p.parentheses(); err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func (p *parser) function(e *Entity) error {
 	if err := p.name(e); err != nil {
 		return err
 	}
-	if p.is("(") {
+	if p.lexer.is("(") {
 		if err := p.parentheses(); err != nil {
 			return err
 		}
@@ -86,24 +86,24 @@ func (p *parser) function(e *Entity) error {
 	for {
 		e.Head.End = p.last
 		switch {
-		case p.is("{"):
-			start := p.Start
-			if err := p.skipBlock(); err != nil {
+		case p.lexer.is("{"):
+			start := p.lexer.Start
+			if err := p.lexer.skipBlock(); err != nil {
 				return err
 			}
-			e.Body = Range{start, p.End}
+			e.Body = Range{start, p.lexer.End}
 			return p.next()
-		case p.is(";") && !pragma:
+		case p.lexer.is(";") && !pragma:
 			return p.next()
-		case p.kind == directive:
+		case p.lexer.kind == directive:
 			if p.startsEntity() {
-				return p.unexpected("';' or a body")
+				return p.lexer.unexpected("';' or a body")
 			}
-			pragma = p.is(".pragma")
-		case p.is(";"):
+			pragma = p.lexer.is(".pragma")
+		case p.lexer.is(";"):
 			pragma = false
-		case p.kind != number && p.kind != quoted && !p.is(","):
-			return p.unexpected("';' or a body")
+		case p.lexer.kind != number && p.lexer.kind != quoted && !p.lexer.is(","):
+			return p.lexer.unexpected("';' or a body")
 		}
 		if err := p.next(); err != nil {
 			return err
@@ -119,20 +119,20 @@ func (p *parser) variable(e *Entity) error {
 	if err := p.name(e); err != nil {
 		return err
 	}
-	for p.is("[") || p.kind == number || p.is("]") {
+	for p.lexer.is("[") || p.lexer.kind == number || p.lexer.is("]") {
 		if err := p.next(); err != nil {
 			return err
 		}
 	}
 	e.Head.End = p.last
-	if p.is("=") {
+	if p.lexer.is("=") {
 		if err := p.next(); err != nil {
 			return err
 		}
-		e.Body.Start = p.Start
-		for first := true; first || !p.is(";"); first = false {
-			if p.kind == endOfText || p.kind == directive || p.is(";") {
-				return p.unexpected("a value")
+		e.Body.Start = p.lexer.Start
+		for first := true; first || !p.lexer.is(";"); first = false {
+			if p.lexer.kind == endOfText || p.lexer.kind == directive || p.lexer.is(";") {
+				return p.lexer.unexpected("a value")
 			}
 			if err := p.next(); err != nil {
 				return err
@@ -155,8 +155,8 @@ func (p *parser) other(e *Entity) error {
 			err = p.semicolon()
 		}
 	case ".version", ".address_size", ".target": // .target sm_80, debug
-		if p.kind != number && p.kind != word {
-			return p.unexpected("a value")
+		if p.lexer.kind != number && p.lexer.kind != word {
+			return p.lexer.unexpected("a value")
 		}
 		if err = p.next(); err == nil {
 			err = p.listed(word)
@@ -169,7 +169,7 @@ func (p *parser) other(e *Entity) error {
 			err = p.listed(number)
 		}
 	case ".loc":
-		err = p.location()
+		err = p.lexer.location()
 	case ".pragma": // .pragma "text";
 		if err = p.take(quoted, "a text"); err == nil {
 			err = p.listed(quoted)
@@ -180,23 +180,23 @@ func (p *parser) other(e *Entity) error {
 	case ".section": // .section .debug_str { ... }
 		err = p.section()
 	default:
-		err = p.fail("unknown directive " + e.Kind)
+		err = p.lexer.fail("unknown directive " + e.Kind)
 	}
 	e.Head.End = p.last
 	return err
 }
 
 func (p *parser) section() error {
-	if p.kind != directive && p.kind != word {
-		return p.unexpected("the name of a section")
+	if p.lexer.kind != directive && p.lexer.kind != word {
+		return p.lexer.unexpected("the name of a section")
 	}
 	if err := p.next(); err != nil {
 		return err
 	}
-	if !p.is("{") {
-		return p.unexpected("'{'")
+	if !p.lexer.is("{") {
+		return p.lexer.unexpected("'{'")
 	}
-	if err := p.skipBlock(); err != nil {
+	if err := p.lexer.skipBlock(); err != nil {
 		return err
 	}
 	return p.next()
@@ -228,25 +228,25 @@ func (l *lexer) location() error {
 
 // directives reads those before a name, with their numbers.
 func (p *parser) directives(e *Entity) error {
-	for p.kind == directive || p.kind == number {
+	for p.lexer.kind == directive || p.lexer.kind == number {
 		if p.startsEntity() {
-			return p.unexpected("a name")
+			return p.lexer.unexpected("a name")
 		}
-		attribute := p.is(".attribute")
+		attribute := p.lexer.is(".attribute")
 		if err := p.next(); err != nil {
 			return err
 		}
 		if !attribute {
 			continue
 		}
-		if !p.is("(") {
-			return p.unexpected("'('")
+		if !p.lexer.is("(") {
+			return p.lexer.unexpected("'('")
 		}
-		start := p.End
+		start := p.lexer.End
 		if err := p.parentheses(); err != nil {
 			return err
 		}
-		e.Attributes = append(e.Attributes, directivesIn(p.text[start:p.last])...)
+		e.Attributes = append(e.Attributes, directivesIn(p.lexer.text[start:p.last])...)
 	}
 	return nil
 }
@@ -266,19 +266,22 @@ func directivesIn(text []byte) []string {
 // startsEntity reports whether the token begins a function or has its linkage, which
 // nothing inside an entity does.
 func (p *parser) startsEntity() bool {
-	return p.kind == directive && (isLinkage(Linkage(p.bytes())) || p.is(".func") || p.is(".entry"))
+	if p.lexer.kind != directive {
+		return false
+	}
+	return isLinkage(Linkage(p.lexer.bytes())) || p.lexer.is(".func") || p.lexer.is(".entry")
 }
 
 // parentheses reads to behind the one that closes.
 func (p *parser) parentheses() error {
 	for depth := 0; ; {
 		switch {
-		case p.is("("):
+		case p.lexer.is("("):
 			depth++
-		case p.is(")"):
+		case p.lexer.is(")"):
 			depth--
-		case p.kind == endOfText || p.startsEntity() || p.is("{") || p.is(";"):
-			return p.unexpected("')'")
+		case p.lexer.kind == endOfText || p.startsEntity() || p.lexer.is("{") || p.lexer.is(";"):
+			return p.lexer.unexpected("')'")
 		}
 		if err := p.next(); err != nil || depth == 0 {
 			return err
@@ -287,23 +290,23 @@ func (p *parser) parentheses() error {
 }
 
 func (p *parser) name(e *Entity) error {
-	if p.kind != word {
-		return p.unexpected("a name")
+	if p.lexer.kind != word {
+		return p.lexer.unexpected("a name")
 	}
-	e.Name = string(p.bytes())
+	e.Name = string(p.lexer.bytes())
 	return p.next()
 }
 
 func (p *parser) take(kind tokenKind, wanted string) error {
-	if p.kind != kind {
-		return p.unexpected(wanted)
+	if p.lexer.kind != kind {
+		return p.lexer.unexpected(wanted)
 	}
 	return p.next()
 }
 
 // listed reads ", item, item".
 func (p *parser) listed(kind tokenKind) error {
-	for p.is(",") {
+	for p.lexer.is(",") {
 		if err := p.next(); err != nil {
 			return err
 		}
@@ -315,8 +318,8 @@ func (p *parser) listed(kind tokenKind) error {
 }
 
 func (p *parser) semicolon() error {
-	if !p.is(";") {
-		return p.unexpected("';'")
+	if !p.lexer.is(";") {
+		return p.lexer.unexpected("';'")
 	}
 	return p.next()
 }

@@ -31,7 +31,7 @@ func (d Declaration) Defined() bool { return d.Linkage != Extern }
 func Declarations(text []byte) iter.Seq[Declaration] {
 	return func(yield func(Declaration) bool) {
 		p := &parser{lexer: lexer{text: text}}
-		for err := p.next(); p.kind != endOfText; {
+		for err := p.next(); p.lexer.kind != endOfText; {
 			var e Entity
 			if err == nil {
 				e, err = p.entity()
@@ -97,7 +97,7 @@ func Parse(text []byte) (*Module, error) {
 	if err := p.next(); err != nil {
 		return nil, located(text, err)
 	}
-	for p.kind != endOfText {
+	for p.lexer.kind != endOfText {
 		e, err := p.entity()
 		if err != nil {
 			return nil, located(text, err)

@@ -11,11 +11,11 @@ import (
 // it. It is what makes slices safe: a plan that has overlooked something shows here.
 func (r *rewriter) check() *message.Message {
 	if err := r.findNeeded(); err != nil {
-		return r.refusal("", "the compiler's result cannot be read: %v", err)
+		return r.slice.refusal("", "the compiler's result cannot be read: %v", err)
 	}
-	for _, kernel := range r.Kernels {
+	for _, kernel := range r.slice.Kernels {
 		if e := r.module.Symbol(kernel); e == nil || !e.Defined() {
-			return r.refusal(kernel, "the compiler has removed the kernel '%s'", kernel)
+			return r.slice.refusal(kernel, "the compiler has removed the kernel '%s'", kernel)
 		}
 	}
 	// Kernels first: one too many brings all that it uses.
@@ -31,12 +31,12 @@ func (r *rewriter) check() *message.Message {
 
 // findNeeded marks what the kernels need, and what the listed variables point to.
 func (r *rewriter) findNeeded() error {
-	for _, kernel := range r.Kernels {
+	for _, kernel := range r.slice.Kernels {
 		if err := r.need(kernel); err != nil {
 			return err
 		}
 	}
-	for _, name := range sortedNames(r.listed) {
+	for _, name := range sortedNames(r.slice.listed) {
 		if err := r.need(name); err != nil {
 			return err
 		}
@@ -48,22 +48,22 @@ func (r *rewriter) findNeeded() error {
 // reports whether a module of the slice has one at all, and alone whether no other slice
 // reaches the same definition.
 func (r *rewriter) reaches(name string) (reached, known, alone bool) {
-	p := r.plan.program
+	p := r.slice.plan.program
 	alone = true
-	for _, m := range r.Modules {
+	for _, m := range r.slice.Modules {
 		i, ok := p.modules[m].index[name]
 		if !ok || !p.modules[m].symbols[i].defined {
 			continue
 		}
 		known = true
 		number := p.first[m] + i
-		if _, ok := slices.BinarySearch(r.reach.symbols, number); !ok {
+		if _, ok := slices.BinarySearch(r.slice.reach.symbols, number); !ok {
 			continue
 		}
 		reached = true
-		for _, other := range r.plan.Slices {
+		for _, other := range r.slice.plan.Slices {
 			_, theirs := slices.BinarySearch(other.reach.symbols, number)
-			alone = alone && (other == r.Slice || !theirs)
+			alone = alone && (other == r.slice || !theirs)
 		}
 	}
 	return reached, known, alone
@@ -80,37 +80,37 @@ func (r *rewriter) planned(name string) string {
 // checkKernel looks for kernels of other slices, and for what slices cannot have.
 func (r *rewriter) checkKernel(e *ptx.Entity) *message.Message {
 	if e.Kind == ".alias" || slices.Contains(e.Attributes, ".unified") {
-		return r.refusal(e.Name, "slices cannot have %s '%s'", e.Kind, e.Name)
+		return r.slice.refusal(e.Name, "slices cannot have %s '%s'", e.Kind, e.Name)
 	}
 	if e.Kind != ".entry" {
 		return nil
 	}
 	if reached, _, _ := r.reaches(e.Name); !r.roots[e.Name] && !reached {
-		return r.refusal(e.Name, "the compiler has kept the kernel '%s', which belongs to another slice", e.Name)
+		return r.slice.refusal(e.Name, "the compiler has kept the kernel '%s', which belongs to another slice", e.Name)
 	}
 	return nil
 }
 
 // checkFunction looks for functions that are missing, or that the merge would see.
 func (r *rewriter) checkFunction(e *ptx.Entity) *message.Message {
-	n := r.plan.program.names[e.Name]
+	n := r.slice.plan.program.names[e.Name]
 	switch {
 	case e.Kind != ".func":
 	case e.Linkage == ptx.Extern && n != nil && n.winner >= 0:
-		return r.refusal(e.Name, "the slice lacks the function '%s', which is in %s", e.Name,
-			r.plan.program.origins(n.winner)[0])
+		return r.slice.refusal(e.Name, "the slice lacks the function '%s', which is in %s", e.Name,
+			r.slice.plan.program.origins(n.winner)[0])
 	case e.Linkage == ptx.Visible || e.Linkage == ptx.Weak:
-		return r.refusal(e.Name, "the compiler has left the slice open: the function '%s' is visible", e.Name)
+		return r.slice.refusal(e.Name, "the compiler has left the slice open: the function '%s' is visible", e.Name)
 	case r.taken[e.Name] && e.Linkage == ptx.Local && !r.takenInPlan(r.planned(e.Name)):
-		return r.refusal(e.Name, "the compiler uses the address of '%s', which the program does not", e.Name)
+		return r.slice.refusal(e.Name, "the compiler uses the address of '%s', which the program does not", e.Name)
 	}
 	return nil
 }
 
 // takenInPlan reports whether some code of the slice's modules takes the address.
 func (r *rewriter) takenInPlan(name string) bool {
-	return slices.ContainsFunc(r.Modules, func(m int) bool {
-		module := r.plan.program.modules[m]
+	return slices.ContainsFunc(r.slice.Modules, func(m int) bool {
+		module := r.slice.plan.program.modules[m]
 		i, ok := module.index[name]
 		return ok && module.symbols[i].taken
 	})
@@ -122,20 +122,20 @@ func (r *rewriter) checkVariable(e *ptx.Entity) *message.Message {
 		return nil
 	}
 	if e.Linkage == ptx.Extern {
-		return r.refusal(e.Name, "the slice lacks the variable '%s'", e.Name)
+		return r.slice.refusal(e.Name, "the slice lacks the variable '%s'", e.Name)
 	}
 	if r.isListed(e.Name) {
 		return nil
 	}
 	if e.Linkage != ptx.Local {
-		return r.refusal(e.Name, "the compiler has kept the variable '%s', which is in no list", e.Name)
+		return r.slice.refusal(e.Name, "the compiler has kept the variable '%s', which is in no list", e.Name)
 	}
 	reached, known, alone := r.reaches(r.planned(e.Name))
 	if known && !reached {
-		return r.refusal(e.Name, "the compiler uses the variable '%s', which the plan has not found", e.Name)
+		return r.slice.refusal(e.Name, "the compiler uses the variable '%s', which the plan has not found", e.Name)
 	}
 	if !alone {
-		return r.refusal(e.Name, "the variable '%s' is used by several slices but in no list", e.Name)
+		return r.slice.refusal(e.Name, "the variable '%s' is used by several slices but in no list", e.Name)
 	}
 	return nil
 }
@@ -143,29 +143,29 @@ func (r *rewriter) checkVariable(e *ptx.Entity) *message.Message {
 // checkListed compares the definitions of listed variables with those of the data
 // object. The compiler may leave out or make local only what no code writes.
 func (r *rewriter) checkListed() *message.Message {
-	for _, name := range sortedNames(r.listed) {
-		number := r.listed[name]
-		want, written := r.plan.program.symbol(number), r.plan.program.written[number]
+	for _, name := range sortedNames(r.slice.listed) {
+		number := r.slice.listed[name]
+		want, written := r.slice.plan.program.symbol(number), r.slice.plan.program.written[number]
 		e := r.module.Symbol(name)
 		if e == nil {
 			if want.isTraced() && !written {
 				continue
 			}
-			return r.refusal(name, "the compiler has removed the variable '%s', which is in a list", name)
+			return r.slice.refusal(name, "the compiler has removed the variable '%s', which is in a list", name)
 		}
 		if written && want.linkage != ptx.Local && e.Linkage == ptx.Local {
-			return r.refusal(name, "the compiler has made the variable '%s' local, which is in a list", name)
+			return r.slice.refusal(name, "the compiler has made the variable '%s' local, which is in a list", name)
 		}
 		head, err := r.names.text(e.Head)
 		if err != nil {
-			return r.refusal(name, "the compiler's result cannot be read: %v", err)
+			return r.slice.refusal(name, "the compiler's result cannot be read: %v", err)
 		}
 		value, err := r.names.text(e.Body)
 		if err != nil {
-			return r.refusal(name, "the compiler's result cannot be read: %v", err)
+			return r.slice.refusal(name, "the compiler's result cannot be read: %v", err)
 		}
 		if !e.Defined() || string(head) != want.head || string(value) != want.value {
-			return r.refusal(name, "the compiler has changed the variable '%s'", name)
+			return r.slice.refusal(name, "the compiler has changed the variable '%s'", name)
 		}
 	}
 	return nil

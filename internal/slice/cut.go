@@ -60,21 +60,21 @@ func (p *planner) together() ([][]*kernel, *message.Message) {
 		}
 		return i
 	}
-	for number, pinned := range p.pinned {
-		if s := p.symbol(number); pinned && s.isData() && p.host.known && p.host.keeps(s) {
-			return nil, refusal(s.name, p.origins(number),
+	for number, pinned := range p.program.pinned {
+		if s := p.program.symbol(number); pinned && s.isData() && p.host.known && p.host.keeps(s) {
+			return nil, refusal(s.name, p.program.origins(number),
 				"host code refers to '%s', which cannot be told from others by its name", s.name)
 		}
 	}
 	user := map[int]int{} // the first kernel that uses a pinned definition
 	for i, k := range p.kernels {
 		for _, number := range k.reach.symbols {
-			if !p.pinned[number] {
+			if !p.program.pinned[number] {
 				continue
 			}
-			first, used := user[p.key(number)]
+			first, used := user[p.program.key(number)]
 			if !used {
-				user[p.key(number)] = i
+				user[p.program.key(number)] = i
 			} else if a, b := find(first), find(i); a != b {
 				parent[max(a, b)] = min(a, b)
 			}
@@ -104,10 +104,10 @@ func (p *planner) apart(sets [][]*kernel) ([][]*kernel, []reach) {
 		for i, set := range sets {
 			reaches = append(reaches, p.joined(set))
 			for _, number := range reaches[i].symbols {
-				if first, owned := owner[p.key(number)]; p.pinned[number] && owned && first != i {
+				if first, owned := owner[p.program.key(number)]; p.program.pinned[number] && owned && first != i {
 					clash = [2]int{first, i}
-				} else if p.pinned[number] {
-					owner[p.key(number)] = i
+				} else if p.program.pinned[number] {
+					owner[p.program.key(number)] = i
 				}
 			}
 		}
@@ -161,7 +161,7 @@ func (p *planner) middle(groups [][]*kernel) int {
 
 // rank is a number that depends on the name of a group's first kernel.
 func (p *planner) rank(group []*kernel) uint64 {
-	sum := sha256.Sum256([]byte(p.symbol(group[0].number).name))
+	sum := sha256.Sum256([]byte(p.program.symbol(group[0].number).name))
 	return binary.BigEndian.Uint64(sum[:])
 }
 
@@ -171,7 +171,7 @@ func (p *planner) joined(set []*kernel) reach {
 	for _, k := range set {
 		numbers = append(numbers, k.number)
 	}
-	return p.reachable(numbers)
+	return p.program.reachable(numbers)
 }
 
 // weight is the work that a set of kernels is, with sizes rounded to powers of two.
@@ -181,7 +181,7 @@ func (p *planner) weight(set []*kernel) int {
 		for _, unit := range k.units {
 			if !seen[unit] {
 				seen[unit] = true
-				sum += 1 << bits.Len(uint(p.work[unit]*2/3)) // 2/3 to 4/3 of it
+				sum += 1 << bits.Len(uint(p.program.work[unit]*2/3)) // 2/3 to 4/3 of it
 			}
 		}
 	}

@@ -22,7 +22,7 @@ func (p *Plan) Data() []byte {
 
 // A dataWriter collects declarations of functions and definitions of variables.
 type dataWriter struct {
-	*program
+	program   *program
 	done      map[string]bool
 	functions []string
 	variables []string
@@ -31,16 +31,16 @@ type dataWriter struct {
 // define adds a variable, after all that it points to: PTX wants names declared
 // before they are used. Literals come along under their canonical names.
 func (d *dataWriter) define(number int) {
-	s := d.symbol(number)
+	s := d.program.symbol(number)
 	// Literals of several modules share names; the canonical name is in the head.
 	if d.done[s.head] {
 		return
 	}
 	d.done[s.head] = true
-	base := d.first[d.module[number]]
+	base := d.program.first[d.program.module[number]]
 	for _, r := range s.refs {
-		to := d.key(base + r)
-		if d.symbol(to).isFunction() {
+		to := d.program.key(base + r)
+		if d.program.symbol(to).isFunction() {
 			d.declare(to)
 		} else {
 			d.define(to)
@@ -57,7 +57,7 @@ func (d *dataWriter) define(number int) {
 }
 
 func (d *dataWriter) declare(number int) {
-	s := d.symbol(number)
+	s := d.program.symbol(number)
 	if !d.done[s.name] {
 		d.done[s.name] = true
 		d.functions = append(d.functions, string(ptx.Extern)+" "+s.head+";\n")

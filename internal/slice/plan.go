@@ -54,7 +54,7 @@ type Slice struct {
 
 // A planner has what Make knows on the way.
 type planner struct {
-	*program
+	program *program
 	options Options
 	rest    []string // of the vector
 	host    references
@@ -89,7 +89,7 @@ func Make(modules []*Module, o Options) (*Plan, error) {
 		}
 	}
 	p.findWritten()
-	p.pin()
+	p.program.pin()
 	groups, refused := p.together()
 	if refused != nil {
 		return nil, refused
@@ -107,12 +107,12 @@ func Make(modules []*Module, o Options) (*Plan, error) {
 
 // checkModules refuses what no slice can have.
 func (p *planner) checkModules() *message.Message {
-	for _, m := range p.modules {
+	for _, m := range p.program.modules {
 		if m.alien != "" {
 			return refusal("", []string{m.Origin}, "slices cannot have %s", m.alien)
 		}
-		if m.header != p.modules[0].header {
-			return refusal("", []string{p.modules[0].Origin, m.Origin}, "modules were scanned for different targets")
+		if m.header != p.program.modules[0].header {
+			return refusal("", []string{p.program.modules[0].Origin, m.Origin}, "modules were scanned for different targets")
 		}
 	}
 	return nil
@@ -127,18 +127,18 @@ func builtin(name string) bool {
 // checkNames refuses programs that the compiler would complain about, so that it
 // does: slices might not notice.
 func (p *planner) checkNames() *message.Message {
-	for number := range p.module {
-		s := p.symbol(number)
-		n := p.names[s.name]
+	for number := range p.program.module {
+		s := p.program.symbol(number)
+		n := p.program.names[s.name]
 		switch {
 		case s.defined && s.linkage == ptx.Visible:
 			if n.winner != number {
-				return refusal(s.name, p.origins(n.defined...), "'%s' is defined more than once", s.name)
+				return refusal(s.name, p.program.origins(n.defined...), "'%s' is defined more than once", s.name)
 			}
 		case s.defined || len(n.defined) > 0 || s.kind == ".shared":
 		case s.isFunction() && (builtin(s.name) || (p.options.Provided != nil && p.options.Provided(s.name))):
 		default:
-			return refusal(s.name, p.origins(number), "'%s' is not defined", s.name)
+			return refusal(s.name, p.program.origins(number), "'%s' is not defined", s.name)
 		}
 	}
 	return nil
@@ -160,31 +160,32 @@ func (p *planner) findKernels() *message.Message {
 	wanted := map[int]bool{}
 	var todo []int
 	want := func(number int) {
-		s := p.symbol(number)
+		s := p.program.symbol(number)
 		if s.linkage != ptx.Local {
-			number = p.names[s.name].winner
+			number = p.program.names[s.name].winner
 		}
 		if s.kind == ".entry" && s.defined && !wanted[number] {
 			wanted[number] = true
 			todo = append(todo, number)
 		}
 	}
-	for number := range p.module {
-		s := p.symbol(number)
+	for number := range p.program.module {
+		s := p.program.symbol(number)
 		switch {
 		case s.kind == ".entry" && p.host.keeps(s):
 			want(number)
 		case s.isData() && len(s.refs) > 0 && p.host.keeps(s): // it may point to kernels
-			for _, to := range p.reachable([]int{number}).symbols {
+			for _, to := range p.program.reachable([]int{number}).symbols {
 				want(to)
 			}
 		}
 	}
 	for len(todo) > 0 {
-		k := &kernel{number: todo[0], reach: p.reachable(todo[:1])}
-		k.units = p.units(k.reach)
-		if s := p.symbol(k.number); !p.nameable(k.number) {
-			return refusal(s.name, p.origins(k.number), "the kernel '%s' cannot be told from others by its name", s.name)
+		k := &kernel{number: todo[0], reach: p.program.reachable(todo[:1])}
+		k.units = p.program.units(k.reach)
+		if s := p.program.symbol(k.number); !p.program.nameable(k.number) {
+			return refusal(s.name, p.program.origins(k.number),
+				"the kernel '%s' cannot be told from others by its name", s.name)
 		}
 		p.kernels, todo = append(p.kernels, k), todo[1:]
 		for _, number := range k.reach.symbols {
@@ -202,13 +203,13 @@ func (p *planner) findKernels() *message.Message {
 func (p *planner) plan(sets [][]*kernel, reaches []reach) *Plan {
 	plan := &Plan{program: p.program}
 	if lost := p.onlyInData(p.share(reaches), reaches); len(lost) > 0 {
-		sets, reaches = append(sets, nil), append(reaches, p.reachable(lost))
+		sets, reaches = append(sets, nil), append(reaches, p.program.reachable(lost))
 	}
 	shared := p.share(reaches)
 	for i, set := range sets {
 		plan.Slices = append(plan.Slices, p.slice(plan, set, reaches[i], shared))
 	}
-	for number := range p.module {
+	for number := range p.program.module {
 		if shared[number] {
 			plan.shared = append(plan.shared, number)
 		}
@@ -223,16 +224,16 @@ func (p *planner) share(reaches []reach) map[int]bool {
 	user, shared := map[int]int{}, map[int]bool{}
 	for i, r := range reaches {
 		for _, number := range r.symbols {
-			key := p.key(number)
-			if first, used := user[key]; used && first != i && p.canShare(number) {
+			key := p.program.key(number)
+			if first, used := user[key]; used && first != i && p.program.canShare(number) {
 				shared[key] = true
 			} else if !used {
 				user[key] = i
 			}
 		}
 	}
-	for number := range p.module {
-		if s := p.symbol(number); s.defined && p.host.keeps(s) {
+	for number := range p.program.module {
+		if s := p.program.symbol(number); s.defined && p.host.keeps(s) {
 			p.shareAll(shared, number)
 		}
 	}
@@ -241,14 +242,14 @@ func (p *planner) share(reaches []reach) map[int]bool {
 
 // shareAll adds a variable and those that it points to, which need names too.
 func (p *planner) shareAll(shared map[int]bool, number int) {
-	key := p.key(number)
-	if shared[key] || !p.canShare(key) {
+	key := p.program.key(number)
+	if shared[key] || !p.program.canShare(key) {
 		return
 	}
 	shared[key] = true
-	base := p.first[p.module[key]]
-	for _, r := range p.symbol(key).refs {
-		p.shareAll(shared, p.resolve(base+r))
+	base := p.program.first[p.program.module[key]]
+	for _, r := range p.program.symbol(key).refs {
+		p.shareAll(shared, p.program.resolve(base+r))
 	}
 }
 
@@ -272,14 +273,14 @@ func (p *planner) onlyInData(shared map[int]bool, reaches []reach) []int {
 	have := map[int]bool{}
 	for _, r := range reaches {
 		for _, number := range r.symbols {
-			have[p.key(number)] = true
+			have[p.program.key(number)] = true
 		}
 	}
 	var lost []int
-	for number := range p.module {
-		m := p.modules[p.module[number]]
+	for number := range p.program.module {
+		m := p.program.modules[p.program.module[number]]
 		if shared[number] && !have[number] &&
-			slices.ContainsFunc(p.symbol(number).refs, func(r int) bool { return m.symbols[r].kind == ".func" }) {
+			slices.ContainsFunc(p.program.symbol(number).refs, func(r int) bool { return m.symbols[r].kind == ".func" }) {
 			lost = append(lost, number)
 		}
 	}
@@ -288,19 +289,19 @@ func (p *planner) onlyInData(shared map[int]bool, reaches []reach) []int {
 
 // slice makes one of a set of kernels.
 func (p *planner) slice(plan *Plan, set []*kernel, r reach, shared map[int]bool) *Slice {
-	s := &Slice{plan: plan, reach: r, Modules: r.modules, listed: map[string]int{}, Size: p.size(r)}
+	s := &Slice{plan: plan, reach: r, Modules: r.modules, listed: map[string]int{}, Size: p.program.size(r)}
 	lists := map[string][]string{}
 	list := func(number int) {
-		symbol := p.symbol(number)
+		symbol := p.program.symbol(number)
 		lists[listOf(symbol)] = append(lists[listOf(symbol)], symbol.name)
 	}
 	for _, k := range set {
-		s.Kernels = append(s.Kernels, p.symbol(k.number).name)
+		s.Kernels = append(s.Kernels, p.program.symbol(k.number).name)
 		list(k.number)
 	}
 	for _, number := range r.symbols {
-		if key := p.key(number); shared[key] {
-			name := p.symbol(key).name
+		if key := p.program.key(number); shared[key] {
+			name := p.program.symbol(key).name
 			if _, twice := s.listed[name]; !twice {
 				s.listed[name] = key
 				list(key)

@@ -111,7 +111,7 @@ type reach struct {
 
 // A walk finds what can be reached.
 type walk struct {
-	*program
+	program *program
 	seen    map[int]bool
 	inside  map[int]bool // modules
 	several map[string]bool
@@ -161,9 +161,9 @@ func (w *walk) visit(number int) {
 	if w.seen[number] {
 		return
 	}
-	s := w.symbol(number)
+	s := w.program.symbol(number)
 	if s.linkage != ptx.Local {
-		n := w.names[s.name]
+		n := w.program.names[s.name]
 		if !s.defined {
 			if n.winner >= 0 {
 				w.visit(n.winner)
@@ -177,9 +177,9 @@ func (w *walk) visit(number int) {
 		return
 	}
 	w.seen[number] = true
-	w.inside[w.module[number]] = true
+	w.inside[w.program.module[number]] = true
 	w.todo = append(w.todo, number)
-	if n := w.names[s.name]; s.linkage != ptx.Local && !n.same {
+	if n := w.program.names[s.name]; s.linkage != ptx.Local && !n.same {
 		w.visit(n.winner)
 	}
 }

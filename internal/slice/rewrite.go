@@ -20,7 +20,7 @@ func (s *Slice) Rewrite(text []byte) ([]byte, error) {
 	if err != nil {
 		return nil, s.refusal("", "the compiler's result cannot be read: %v", err)
 	}
-	r := &rewriter{Slice: s, module: m, roots: map[string]bool{}, needed: map[string]bool{}, taken: map[string]bool{}}
+	r := &rewriter{slice: s, module: m, roots: map[string]bool{}, needed: map[string]bool{}, taken: map[string]bool{}}
 	for _, kernel := range s.Kernels {
 		r.roots[kernel] = true
 	}
@@ -57,7 +57,7 @@ func (s *Slice) refusal(symbol, format string, values ...any) *message.Message {
 
 // A rewriter is one Rewrite.
 type rewriter struct {
-	*Slice
+	slice  *Slice
 	module *ptx.Module
 	names  *names
 	roots  map[string]bool
@@ -67,7 +67,7 @@ type rewriter struct {
 
 // isListed reports whether a variable's definition is in the data object.
 func (r *rewriter) isListed(name string) bool {
-	_, ok := r.listed[name]
+	_, ok := r.slice.listed[name]
 	return ok
 }
 
@@ -125,7 +125,7 @@ func (r *rewriter) number() {
 
 // clashes reports whether the compiler numbers symbols of that name because it knows several.
 func (r *rewriter) clashes(base string) bool {
-	if n := r.plan.program.names[base]; n != nil {
+	if n := r.slice.plan.program.names[base]; n != nil {
 		return n.local > 1 || (n.local == 1 && n.others > 0)
 	}
 	return false
@@ -197,9 +197,9 @@ func (r *rewriter) entity(e *ptx.Entity, elsewhere bool) ([]byte, error) {
 
 // isNameable reports whether all slices mean the same by a function's name.
 func (r *rewriter) isNameable(name string) bool {
-	p := r.plan.program
+	p := r.slice.plan.program
 	name = r.planned(name)
-	for _, m := range r.Modules {
+	for _, m := range r.slice.Modules {
 		if i, ok := p.modules[m].index[name]; ok {
 			if number := p.first[m] + i; p.symbol(number).defined && !p.nameable(number) {
 				return false

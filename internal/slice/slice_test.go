@@ -300,7 +300,7 @@ func TestApart(t *testing.T) {
 		t.Fatal(refused)
 	}
 	p.findWritten()
-	p.pin()
+	p.program.pin()
 	k := p.kernels
 	if sets, _ := p.apart([][]*kernel{{k[0]}, {k[1]}, {k[2]}}); len(sets) != 3 {
 		t.Errorf("%d sets of kernels that share nothing", len(sets))

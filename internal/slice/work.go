@@ -70,7 +70,7 @@ func (p *program) size(r reach) int {
 func (p *planner) amplification(reaches []reach) float64 {
 	sum := 0
 	for _, r := range reaches {
-		sum += p.size(r)
+		sum += p.program.size(r)
 	}
-	return float64(sum) / float64(max(1, p.size(p.joined(p.kernels))))
+	return float64(sum) / float64(max(1, p.program.size(p.joined(p.kernels))))
 }

@@ -131,7 +131,7 @@ func (t *tracer) trace(function int) (*trace, error) {
 
 // A follower reads one function, again and again until nothing new is found.
 type follower struct {
-	*tracer
+	tracer     *tracer
 	trace      *trace
 	parameters map[string]int      // the function's own
 	held       map[string][]origin // by register
@@ -207,11 +207,11 @@ func (f *follower) callee(operands []ptx.Operand) int {
 	if len(operands) != 2 || len(operands[0].Words) != 1 || operands[1].Open != '(' {
 		return -1
 	}
-	n, ok := f.module.index[string(operands[0].Words[0])]
-	if !ok || f.module.symbols[n].kind != ".func" || !f.module.symbols[n].defined {
+	n, ok := f.tracer.module.index[string(operands[0].Words[0])]
+	if !ok || f.tracer.module.symbols[n].kind != ".func" || !f.tracer.module.symbols[n].defined {
 		return -1
 	}
-	names, err := f.parsed.Parameters(f.parsed.Symbol(f.module.symbols[n].name))
+	names, err := f.tracer.parsed.Parameters(f.tracer.parsed.Symbol(f.tracer.module.symbols[n].name))
 	if err != nil || len(names) != len(operands[1].Words) {
 		return -1
 	}
@@ -232,7 +232,7 @@ func (f *follower) origins(operands ...ptx.Operand) []origin {
 	for _, operand := range operands {
 		for _, name := range operand.Words {
 			list = union(list, f.held[string(name)])
-			if v, ok := f.module.index[string(name)]; ok && f.module.symbols[v].isTraced() {
+			if v, ok := f.tracer.module.index[string(name)]; ok && f.tracer.module.symbols[v].isTraced() {
 				list = union(list, []origin{origin(v)})
 			}
 		}
@@ -300,17 +300,17 @@ func (p *planner) findWritten() {
 	for _, k := range p.kernels {
 		from = append(from, k.number)
 	}
-	for number := range p.module {
-		if s := p.symbol(number); s.isData() && s.defined && p.host.keeps(s) {
+	for number := range p.program.module {
+		if s := p.program.symbol(number); s.isData() && s.defined && p.host.keeps(s) {
 			from = append(from, number)
-			p.written[p.key(number)] = p.host.known && s.isLocalStatic()
+			p.program.written[p.program.key(number)] = p.host.known && s.isLocalStatic()
 		}
 	}
-	for _, number := range p.reachable(from).symbols {
-		base := p.first[p.module[number]]
-		for _, r := range p.symbol(number).refs {
-			if to := p.resolve(base + r); p.symbol(to).isData() && !p.onlyReads(number, r) {
-				p.written[p.key(to)] = true
+	for _, number := range p.program.reachable(from).symbols {
+		base := p.program.first[p.program.module[number]]
+		for _, r := range p.program.symbol(number).refs {
+			if to := p.program.resolve(base + r); p.program.symbol(to).isData() && !p.program.onlyReads(number, r) {
+				p.program.written[p.program.key(to)] = true
 			}
 		}
 	}
