@@ -31,7 +31,8 @@ func (o *Options) Check(report func(*message.Message)) error {
 		report(incompatible("ignore -use-host-info because -kernels-used or -variables-used is specified"))
 	}
 	if o.Arch.Kind == LTO {
-		m := fatal("virtual-arch", "Link target of '%s' is virtual target that is not JIT-able; use 'sm_' target instead", o.Arch)
+		m := fatal("virtual-arch", "Link target of '%s' is virtual target that is not JIT-able; use 'sm_' target instead",
+			o.Arch)
 		m.Hint = fmt.Sprintf("write -arch=%s", o.Arch.As(SM))
 		return m
 	}

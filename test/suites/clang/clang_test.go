@@ -365,7 +365,8 @@ func Test07Versions(t *testing.T) {
 	recent := sample(t, ".bc", bitcode()...)
 	refused(t, "the bitcode in 'a.bc' was made by 'LLVM22.", recent, "--warpld-llvm=19")
 	old := compile(t, clang19, "b.cu", "b.bc", "--cuda-device-only", "-emit-llvm")
-	if counts := instructions(t, mustLink(t, []string{recent[0], old, recent[2]}, "-kernels-used=kern_live")); len(counts) != 2 {
+	if counts := instructions(t, mustLink(t, []string{recent[0], old, recent[2]}, "-kernels-used=kern_live")); len(
+		counts) != 2 {
 		t.Errorf("with bitcode of LLVM 19: %v", counts)
 	}
 	if counts := instructions(t, mustLink(t, []string{old}, "--warpld-llvm=19", "-force-partial-lto",
