@@ -12,21 +12,21 @@ const (
 	ExitErrors = 255
 )
 
-// A Policy holds what the command line says about messages as a whole.
+// A Policy is what the command line specifies about messages as a whole.
 type Policy struct {
 	WarningsAsErrors bool // -Werror
 	NoWarnings       bool // -w
 	NoInfos          bool // -disable-infos
 	Strict           bool // --warpld-strict
-	// ToolName is who speaks in the linker's own messages; empty: nvlink.
+	// ToolName is the name in the linker's own messages. Empty stands for nvlink.
 	ToolName string
 	// Suffix ends every message's first line.
 	Suffix string
 }
 
-// Apply returns the severity that a message gets and reports whether it is shown.
-// With nvlink -disable-infos hides warnings and no infos, and -w hides nothing;
-// of the messages that nvlink doesn't have they hide what their names say.
+// Apply returns the severity that a message gets and reports whether it is shown. With nvlink
+// -disable-infos hides warnings and no infos, and -w hides nothing; messages that nvlink
+// doesn't have are hidden as the options' names suggest.
 func (p Policy) Apply(m *Message) (severity Severity, shown bool) {
 	warning := m.Severity == Warning
 	switch {
@@ -44,7 +44,7 @@ func (p Policy) Apply(m *Message) (severity Severity, shown bool) {
 	return m.Severity, true
 }
 
-// linkers reports whether the linker itself speaks, not ptxas or another tool.
+// linkers reports whether the message is the linker's own, not that of ptxas or another tool.
 func (m *Message) linkers() bool { return m.Tool == "" && !m.Verbatim }
 
 // A Log collects messages in the order in which they are reported and writes

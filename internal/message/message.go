@@ -25,14 +25,14 @@ var severityWords = [...]string{"info", "warning", "error", "fatal"}
 
 func (s Severity) String() string { return severityWords[s] }
 
-// An Origin says where something came from: a file and, if the file is an
-// archive, the member in it.
+// An Origin is where something came from: a file and, if the file is an archive, the member in
+// it.
 type Origin struct {
 	File   string
 	Member string
 }
 
-// String gives the form that nvlink prints: "file" or "archive:member".
+// String returns the form that nvlink prints: "file" or "archive:member".
 func (o Origin) String() string {
 	if o.Member == "" {
 		return o.File
@@ -45,27 +45,26 @@ type Message struct {
 	Severity Severity
 	// ID names the kind of message for scripts and tests: "undefined-symbol".
 	ID string
-	// Tool is who speaks: "nvlink" when empty, else "ptxas" or another engine.
+	// Tool is the program that reports it: "nvlink" if empty, else "ptxas" or another engine.
 	Tool string
-	// Extra marks a warning or info that nvlink doesn't have: -Werror leaves it
-	// alone, because a build that nvlink links must not fail, and --warpld-strict
-	// makes an error of the warning.
+	// Extra marks a warning or info that nvlink doesn't have. -Werror ignores it, because a
+	// build that nvlink links must not fail, and --warpld-strict makes the warning an error.
 	Extra bool
 	// PolicyExempt messages keep their severity and are shown whatever -Werror and
 	// similar options say. The JSON name is the one that stored results have.
 	PolicyExempt bool `json:"Fixed"`
-	// Verbatim says that Text is not a message but a tool's own output, to be
-	// printed as it is.
+	// Verbatim means that Text is not a message but a tool's own output, to be printed
+	// unchanged.
 	Verbatim bool
 	// Text is one line in the words nvlink has for the case, where it has some.
 	Text string
 	// Origin is the input that brought the problem in, if one did.
 	Origin Origin
-	// Symbol is the mangled name the text speaks of, if any.
+	// Symbol is the mangled name that the text is about, if any.
 	Symbol string
-	// Notes say more, one line each: the evidence.
+	// Notes are further details, one line each: the evidence.
 	Notes []string
-	// Hint says what to do next.
+	// Hint is what to do next.
 	Hint string
 	// Cause is what went wrong beneath, for errors.Is and errors.As.
 	Cause error
@@ -74,7 +73,7 @@ type Message struct {
 // Error makes a Message usable as an error.
 func (m *Message) Error() string { return m.Text }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (m *Message) Unwrap() error { return m.Cause }
 
 // A List is several messages that end a phase together, the worst one last.
@@ -105,7 +104,7 @@ func Of(err error) List {
 	return List{{Severity: Fatal, ID: "internal", Text: strings.TrimSpace(err.Error()), Cause: err}}
 }
 
-// FirstFew joins names and says how many were left out.
+// FirstFew joins the first few names and the number of the others.
 func FirstFew(names []string) string {
 	const most = 5
 	if len(names) <= most {

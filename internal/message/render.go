@@ -7,7 +7,7 @@ import (
 	"github.com/ianlancetaylor/demangle"
 )
 
-// A Style says for whom messages are rendered.
+// A Style is how messages are rendered.
 type Style struct {
 	// Colour and demangled names are for people at a terminal. Without them the
 	// first line of a message is nvlink's own, byte for byte, because build
@@ -23,7 +23,7 @@ func padded(s Severity) string {
 
 var colours = [...]string{Info: "\x1b[36m", Warning: "\x1b[33m", Error: "\x1b[31m", Fatal: "\x1b[31m"}
 
-// Render gives the message as text, with a newline at the end.
+// Render returns the message as text, with a newline at the end.
 func (s Style) Render(m *Message) string {
 	if m.Verbatim {
 		return m.Text + "\n"
@@ -62,11 +62,11 @@ func (s Style) notes(m *Message) []string {
 	return m.Notes
 }
 
-// staticSymbol begins the names that nvcc gives to static symbols, followed by the
-// length of a module's id, the id and the symbol: __nv_static_3__ab_k.
+// staticSymbol begins nvcc's names of static symbols, followed by the length of a module's id,
+// the id and the symbol: __nv_static_3__ab_k.
 const staticSymbol = "__nv_static_"
 
-// Demangle gives the C++ or Rust name behind a symbol, or the symbol itself.
+// Demangle returns the C++ or Rust name behind a symbol, or the symbol itself.
 func Demangle(symbol string) string {
 	if rest, ok := strings.CutPrefix(symbol, staticSymbol); ok {
 		digits, id, _ := strings.Cut(rest, "_")

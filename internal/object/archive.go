@@ -43,7 +43,7 @@ func (rd *reader) readArchive(in *input, f *os.File) error {
 	return nil
 }
 
-// member reads a member by its contents; names of members say nothing.
+// member reads a member by its contents; the names of members mean nothing.
 func (rd *reader) member(archive *input, m ar.Member) error {
 	in := &input{
 		origin: message.Origin{File: archive.origin.File, Member: m.Name},

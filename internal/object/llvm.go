@@ -48,8 +48,8 @@ func (rd *reader) bitcodeObject(in *input) error {
 
 func forGPU(triple string) bool { return strings.HasPrefix(triple, "nvptx64-") }
 
-// readBitcode reads an input that is bitcode as a whole. Which architecture it is
-// for, only its functions say.
+// readBitcode reads an input that is bitcode as a whole. Only its functions record the
+// architecture.
 func readBitcode(in *input) (*Module, error) {
 	open := OpenSource{SectionReader: io.NewSectionReader(in.r, 0, in.source.Size)}
 	data, err := open.all()
@@ -109,8 +109,8 @@ func (rd *reader) offloading(in *input, h *hostelf.File) error {
 	return nil
 }
 
-// imageModule makes a Module of an image. What is neither bitcode, code nor PTX
-// gets no kind, so that nothing takes it.
+// imageModule returns the Module of an image. What is neither bitcode, code nor PTX has no
+// kind, so that no link chooses it.
 func imageModule(in *input, span hostelf.Span, image offload.Image) (*Module, error) {
 	part := &input{
 		origin: in.origin,
@@ -144,12 +144,12 @@ func (rd *reader) damagedBitcode(in *input, err error) error {
 	return nil
 }
 
-// HasBitcode says whether the object has code for LLVM.
+// HasBitcode reports whether the object has code for LLVM.
 func (o *Object) HasBitcode() bool {
 	return slices.ContainsFunc(o.Modules, func(m Module) bool { return m.Kind == LLVM })
 }
 
-// BitcodeFiles reads the code and gives each of its modules as a file of its own.
+// BitcodeFiles reads the code and returns each of its modules as a file of its own.
 func (m *Module) BitcodeFiles() ([][]byte, error) {
 	data, err := m.Data()
 	if err != nil {

@@ -9,8 +9,7 @@ import (
 	"github.com/warpld/warpld/internal/object/offload"
 )
 
-// fatal makes a message of nvlink's text for a broken input; the notes say what
-// exactly is wrong with it.
+// fatal returns a message with nvlink's text for a broken input; the notes have the details.
 func fatal(id, text string, o message.Origin, cause error) *message.Message {
 	m := &message.Message{Severity: message.Fatal, ID: id, Text: text, Origin: o, Cause: cause}
 	if cause != nil {
@@ -37,7 +36,7 @@ func couldNotExpand(o message.Origin, cause error) error {
 	return m
 }
 
-// internalError is what nvlink says after the message proper.
+// internalError adds what nvlink prints after the message proper.
 func internalError(m *message.Message) message.List {
 	return message.List{m, {Severity: message.Fatal, ID: "internal-error", Text: "elfLink internal error",
 		Origin: m.Origin}}

@@ -38,8 +38,8 @@ func Namesakes(objects []*Object, origin message.Origin) []*Object {
 	return list
 }
 
-// IndexOf returns the index of an object among its namesakes, which differ in where
-// their code lies, or -1.
+// IndexOf returns the index of an object among its namesakes, which differ in the position of
+// their code, or -1.
 func IndexOf(namesakes []*Object, o *Object) int {
 	return slices.IndexFunc(namesakes, func(other *Object) bool {
 		return other.Fatbin.Path == o.Fatbin.Path && other.Fatbin.Offset == o.Fatbin.Offset

@@ -1,9 +1,9 @@
-// Package object reads the inputs of a link, whatever files they are in, and
-// says what they hold. It recognises them as nvlink does.
+// Package object reads the inputs of a link, in all file formats, and returns what they hold.
+// It recognises them as nvlink does.
 //
-// Reading an input takes what is needed to plan a link: headers, names, small
-// sections. The device code itself stays in the file until it is asked for, and
-// no file is kept open between the two.
+// Reading an input reads only what is needed to plan a link: headers, names, small sections.
+// The device code itself stays in the file until it is asked for, and no file is kept open in
+// between.
 package object
 
 import (
@@ -21,7 +21,7 @@ type (
 	ModuleKind = fatbin.Kind
 )
 
-// The kinds of modules. A fat binary may hold others, which no link takes.
+// The kinds of modules. A fat binary may hold others, which no link uses.
 const (
 	PTX  = fatbin.PTX
 	ELF  = fatbin.ELF
@@ -34,7 +34,7 @@ const (
 // tools can read. Source and Fatbin of the Object can be handed to them.
 var ErrObfuscated = fatbin.ErrObfuscated
 
-// A Kind says what sort of input an Object is.
+// A Kind is the sort of input that an Object is.
 type Kind uint8
 
 const (
@@ -51,32 +51,29 @@ var kindNames = [...]string{"unknown", "host object", "fat binary", "cubin", "LT
 
 func (k Kind) String() string { return kindNames[k] }
 
-// An Object is one input, or one archive member, after reading. An object that
-// "ld -r" made of several gives one Object for each of them.
+// An Object is one input, or one archive member, after reading. A file that "ld -r" made of
+// several objects is read as one Object for each of them.
 type Object struct {
 	Origin message.Origin
 	Kind   Kind
-	// Modules are pieces of device code for the same program, for different
-	// architectures and in different forms: a link takes the one that Choose
-	// gives.
+	// Modules are pieces of device code for the same program, for different architectures and
+	// in different forms. A link uses the one that Choose returns.
 	Modules []Module
-	// HostRefs is nil when the object does not say what host code refers to,
-	// which is not the same as empty lists.
+	// HostRefs is nil if the object does not record what host code refers to, which is not the
+	// same as empty lists.
 	HostRefs *HostRefs
-	// RegisterID names the object in the registration file; empty: it is not
-	// named there.
+	// RegisterID names the object in the registration file. It is empty for an object that is
+	// not named there.
 	RegisterID string
-	// LinkedIDs are the RegisterIDs of objects whose device code an earlier
-	// device link has put into this one. An nvlink that writes a registration
-	// file leaves those objects out, unless they are linked as LTO-IR. Objects
-	// that are otherwise ignored have them, too.
+	// LinkedIDs are the RegisterIDs of objects whose device code an earlier device link has
+	// linked into this one. An nvlink that writes a registration file omits those objects,
+	// unless they are linked as LTO-IR. Objects that are otherwise ignored have them, too.
 	LinkedIDs []string
 	// Source is the whole input, Fatbin the fat binary in it, if it has one.
 	Source Source
 	Fatbin Source
-	// Ignored says why the object takes no part in the link; empty: it does.
-	// Expected says that this is as usual: it is host code.
-	// Damaged says that it is device code which cannot be read.
+	// Ignored is why the object is not linked, or empty if it is. Expected means that this is
+	// normal: it is host code. Damaged means that it is device code which cannot be read.
 	Ignored  string
 	Expected bool
 	Damaged  bool
@@ -103,7 +100,7 @@ type Module struct {
 
 	origin message.Origin
 	source Source         // what the code is in
-	member *fatbin.Member // which part of the source; nil: the whole
+	member *fatbin.Member // which part of the source, or nil for the whole
 	image  bool           // the source is an image in clang's container
 }
 
@@ -132,8 +129,8 @@ func (m *Module) Data() ([]byte, error) {
 	return data, nil
 }
 
-// Container gives the code for tools that can read it in every form: as a fat
-// binary that holds nothing else, or as it is if it was an input by itself.
+// Container returns the code for tools that can read it in every form: as a fat binary that
+// holds nothing else, or unchanged if it was an input by itself.
 func (m *Module) Container() ([]byte, error) {
 	if m.member == nil {
 		data, err := m.Data()
@@ -165,7 +162,7 @@ func (m *Module) Form() string {
 	return m.Kind.String()
 }
 
-// modules makes Modules of the members of a fat binary.
+// modules returns the Modules of a fat binary's members.
 func modules(o message.Origin, source Source, c *fatbin.Container) []Module {
 	ms := make([]Module, len(c.Members))
 	for i := range c.Members {

@@ -19,8 +19,8 @@ var (
 // some lines of comments before it.
 const longestHead = 64 << 10
 
-// ptx reads PTX text by itself. It need not be for the target: whether it can be
-// assembled is for ptxas to say.
+// ptx reads an input that is PTX text. It need not be for the target: ptxas decides whether it
+// can be assembled.
 func (rd *reader) ptx(in *input) error {
 	head := make([]byte, min(in.source.Size, longestHead))
 	if _, err := io.ReadFull(io.NewSectionReader(in.r, 0, int64(len(head))), head); err != nil {

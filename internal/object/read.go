@@ -26,8 +26,8 @@ import (
 // ones, which it ignores, and archives.
 const smallest = 56
 
-// smallFile is the size up to which to read a file at once takes less time than to read
-// those parts that are looked at.
+// smallFile is the size up to which reading a file as a whole takes less time than reading the
+// needed parts.
 const smallFile = 1 << 15
 
 var smallFiles = sync.Pool{New: func() any { return new([smallFile]byte) }}
@@ -46,7 +46,7 @@ func (in *input) readHead() error {
 	return err
 }
 
-// A reader collects what one file gives.
+// A reader collects the objects of one file.
 type reader struct {
 	lto      bool
 	release  gpu.Release
@@ -75,8 +75,8 @@ func (rd *reader) expect(in *input, kind Kind, why string) *Object {
 	return o
 }
 
-// file reads a file that is named on the command line. Its extension says what
-// it is; only where that says nothing its contents do.
+// file reads a file that is named on the command line. Its extension decides what it is; its
+// contents do only if the extension is unknown.
 func (rd *reader) file(path string) error {
 	in := &input{origin: message.Origin{File: path}}
 	f, source, err := openFile(path)
@@ -136,8 +136,8 @@ func (rd *reader) byExtension(in *input, f *os.File) error {
 	return nil
 }
 
-// isDevice reports whether an ELF file says that it is device code, however
-// damaged it is otherwise.
+// isDevice reports whether the header of an ELF file is one of device code, however damaged
+// the file is otherwise.
 func (in *input) isDevice() bool {
 	return elf64.IsELF(in.head) && len(in.head) >= 20 &&
 		elf64.Machine(binary.LittleEndian.Uint16(in.head[18:])) == elf64.CUDA
@@ -189,8 +189,8 @@ func (rd *reader) ltoir(in *input) error {
 	return nil
 }
 
-// cubin reads device code. nvlink ignores what it cannot read, once the header
-// says that it is device code.
+// cubin reads device code. nvlink ignores what it cannot read, if the header is one of device
+// code.
 func (rd *reader) cubin(in *input) error {
 	if !elf64.IsELF(in.head) {
 		return notElf(in.origin)
@@ -238,7 +238,7 @@ func (rd *reader) fatbin(in *input) error {
 	return nil
 }
 
-// fill gives an object the modules of a container that was found in source.
+// fill sets the modules of an object to those of a container in source.
 func (o *Object) fill(source Source, c *fatbin.Container) {
 	o.Fatbin = source.part(c.Offset, c.Size)
 	o.Modules = modules(o.Origin, source, c)
@@ -303,7 +303,7 @@ func (rd *reader) addParts(in *input, h *hostelf.File, parts []*Object) {
 	rd.objects = append(rd.objects, parts...)
 }
 
-// setRefs takes what the host code refers to, if the object says it.
+// setRefs sets what the host code refers to, if the object records it.
 func (o *Object) setRefs(h *hostelf.File) {
 	if h.Refs.Known() {
 		o.HostRefs = &h.Refs

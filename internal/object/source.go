@@ -34,7 +34,7 @@ func (s Source) part(offset, size int64) Source {
 	return s
 }
 
-// An OpenSource gives the bytes of a Source, counted from its start.
+// An OpenSource reads the bytes of a Source, with offsets from its start.
 type OpenSource struct {
 	*io.SectionReader
 	file *os.File
@@ -98,9 +98,9 @@ func (o *OpenSource) mapped() ([]byte, error) {
 	return data[offset-start:], nil
 }
 
-// openAtOnce opens a file for reading and, if it is a pipe, does not wait for its other
-// end. Told so by us, the runtime does not try it out with every file, which takes as
-// long as to read a small one.
+// openAtOnce opens a file for reading and, if it is a pipe, does not wait for its other end.
+// Because the file is opened in this mode, the runtime does not test it for polling, which
+// takes as long as reading a small file.
 func openAtOnce(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 }

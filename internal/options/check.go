@@ -90,7 +90,7 @@ func (o *Options) checkLTO(report func(*message.Message)) error {
 	return nil
 }
 
-// apiVersion is what scanf takes for two numbers with a dot between them.
+// apiVersion matches what scanf accepts as two numbers with a dot between them.
 var apiVersion = pattern.Lazy(`^\s*\+?0*(-?\d+)\.\s*[-+]?\d+\s*$`)
 
 func (o *Options) checkAPIVersion() error {

@@ -7,21 +7,21 @@ import (
 	"github.com/warpld/warpld/internal/message"
 )
 
-// A Translation makes nvlink's command line of another linker's.
+// A Translation translates the command line of another linker to nvlink's.
 type Translation func(args []string) ([]string, error)
 
-// StandIn is the translation for a linker in whose place warpld can be started, by its
-// name; nil: it is none.
+// StandIn returns the translation for a linker that warpld can be started in place of, by the
+// linker's name, or nil for another name.
 func StandIn(name string) Translation {
 	return map[string]Translation{clangName: FromClang, rustName: FromRust}[name]
 }
 
-// clangName is the program that clang calls to link device code. It is LLVM's, but
-// clang takes any of that name.
+// clangName is the program that clang runs to link device code. It is part of LLVM, but clang
+// runs any program of that name.
 const clangName = "clang-nvlink-wrapper"
 
-// FromClang makes nvlink's command line of that program's. What it is called with for
-// LLVM's sake either has its place here or is decided by the bitcode itself.
+// FromClang translates a command line of clang-nvlink-wrapper to nvlink's. Options for LLVM
+// either have an equivalent here or are determined by the bitcode itself.
 func FromClang(args []string) ([]string, error) {
 	out := []string{"-dlto"}
 	for i := 0; i < len(args); i++ {

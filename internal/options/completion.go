@@ -9,8 +9,8 @@ import (
 // A Command is one of warpld's own.
 type Command struct{ Name, Usage, About string }
 
-// Completion is the script that lets a shell complete command lines; empty: the shell
-// is none of bash, zsh and fish.
+// Completion returns the script with which a shell completes command lines. It is empty for a
+// shell other than bash, zsh and fish.
 func Completion(shell string, commands []Command) string {
 	switch shell {
 	case "bash":
@@ -46,7 +46,7 @@ func (r *row) summary() string {
 	return strings.TrimSuffix(text, ".")
 }
 
-// public are the options that people are told of.
+// public returns the documented options.
 func public() []row {
 	return slices.DeleteFunc(slices.Clone(table), func(r row) bool { return r.group == hidden })
 }
@@ -67,7 +67,7 @@ func bashCompletion(commands []Command) string {
 	return fmt.Sprintf(bashScript, values.String(), strings.Join(words, " "), strings.Join(names, " "))
 }
 
-// bash takes = for a word of its own.
+// bash treats = as a word of its own.
 const bashScript = `# warpld's completion for bash
 _warpld() {
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}

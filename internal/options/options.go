@@ -1,7 +1,7 @@
-// Package options understands nvlink's command line.
+// Package options parses nvlink's command line.
 //
-// One table (table.go) says which options there are. The parser, the help
-// text, the manual page and the suggestions for mistyped names all read it.
+// One table (table.go) lists the options. The parser, the help text, the manual page and the
+// suggestions for mistyped names all read it.
 package options
 
 import (
@@ -10,11 +10,11 @@ import (
 	"github.com/warpld/warpld/internal/message"
 )
 
-// Options is what a command line says. Pointers are nil, strings and lists
-// empty, where it says nothing and nvlink has no default.
+// Options is a parsed command line. Where it specifies nothing and nvlink has no default,
+// pointers are nil, strings and lists empty.
 type Options struct {
-	// Raw is the command line without warpld's own options and with response
-	// files expanded: what the vendor's nvlink would understand the same way.
+	// Raw is the command line without warpld's own options and with response files expanded:
+	// NVIDIA's nvlink would parse it in the same way.
 	Raw []string
 
 	Help    bool
@@ -45,7 +45,7 @@ type Options struct {
 	Xnvvm                         []string // final tokens
 	Xptxas                        []string // final tokens
 	MaxRegCount                   *int
-	FastCompile                   string // "0", "min", "mid", "max"; empty: not given
+	FastCompile                   string // "0", "min", "mid", "max", or empty if not given
 	SplitCompile                  int
 	SplitCompileExtended          int
 	DeviceStackProtector          *bool
@@ -73,7 +73,7 @@ type Options struct {
 	ToolsPatch             bool
 
 	// The script for the host linker, made instead of a link.
-	GenHostLinkerScript string // "lcs-abs" or "lcs-aug"; empty: not wanted
+	GenHostLinkerScript string // "lcs-abs" or "lcs-aug", or empty if not wanted
 	HostCCBin           string
 	HostLinkerOptions   []string
 	Shared              bool
@@ -88,7 +88,7 @@ type Options struct {
 	Verbose2                 bool
 	DumpCallgraph            bool
 	DumpCallgraphNoDemangle  bool
-	ToolName                 string // who speaks in messages; empty: nvlink
+	ToolName                 string // the name in messages, or empty for nvlink
 
 	Own Own
 
@@ -100,12 +100,12 @@ type Options struct {
 	// words are all that was given, whether in the environment, on the command line
 	// or in a file.
 	words []given
-	// given holds the long names that were seen, for the checks that tell an
-	// empty value from none.
+	// given holds the long names that were seen, for checks that distinguish an empty value
+	// from none.
 	given map[string]bool
 }
 
-// Own is what warpld's own options say.
+// Own are warpld's own options.
 type Own struct {
 	Engine     string // "auto", "nvvm", "jitlink" or "vendor"
 	Merge      string // "auto", "own" or "vendor"
@@ -117,28 +117,28 @@ type Own struct {
 	Progress   string        // "auto", "off", "plain" or "json"
 	Cache      string        // "on" or "off"
 	CacheLimit int           // in megabytes
-	Jobs       int           // how many tools at once; 0: as many as there are processors
-	SliceSize  int           // in kilobytes; 0: a kernel
-	CUDA       string        // root of the toolkit to use; empty: find one
-	TimeLimit  time.Duration // for one run of a tool; 0: none
-	// MemoryLimit is for the library that compiles, in megabytes; 0: none; nil: what
-	// is enough by far for the size of the program.
+	Jobs       int           // how many tools at once, or 0 for as many as there are processors
+	SliceSize  int           // in kilobytes, or 0 for a slice of each kernel
+	CUDA       string        // root of the toolkit to use, or empty to search for one
+	TimeLimit  time.Duration // for one run of a tool, or 0 for none
+	// MemoryLimit is for the library that compiles, in megabytes. 0 is no limit, and nil a
+	// limit that is ample for the size of the program.
 	MemoryLimit  *int
 	TempDir      string
 	KeepWorkDirs bool // keep the working directories of the actions
 	Strict       bool // warnings that nvlink doesn't have are errors
-	// Record and Trace are files, or folders to put files into, that tell of the
-	// link; empty: not wanted.
+	// Record and Trace are the files, or directories for the files, that describe the link.
+	// They are empty if not wanted.
 	Record, Trace string
-	Reproduce     string // the file that the link is packed into; empty: none
-	// PrintRemoved, WhyLive and Map ask what became of the symbols: for a list of those
-	// that are gone, for the chains that keep some, and for a file.
+	Reproduce     string // the file that the link is packed into, or empty
+	// PrintRemoved, WhyLive and Map report the fate of the symbols: a list of those that were
+	// removed, the chains that keep some, and a file.
 	PrintRemoved bool
 	WhyLive      []string
 	Map          string
-	LLVM         string // libLLVM's file, directory or version; empty: find one
+	LLVM         string // libLLVM's file, directory or version, or empty to search for one
 	LTO          string // "full" or "thin", for bitcode
-	Remarks      string // the file for LLVM's remarks; empty: none are wanted
+	Remarks      string // the file for LLVM's remarks, or empty if none are wanted
 	// LLVMOptions are for LLVM itself, in the form of its tools.
 	LLVMOptions []string
 	// VerboseKeep keeps the intermediate files and prints the commands for them.
@@ -146,12 +146,12 @@ type Own struct {
 	Remote      Remote
 }
 
-// Remote is what they say of a server of the Remote Execution API.
+// Remote are the options for a server of the Remote Execution API.
 type Remote struct {
-	Execute     string   // the address of a server that runs actions; empty: none
+	Execute     string   // the address of a server that runs actions, or empty
 	Platform    []string // NAME=VALUE
 	Tools       []string // NAME=PATH
-	Cache       string   // the address of a cache; empty: none
+	Cache       string   // the address of a cache, or empty
 	Upload      bool     // store results there
 	Authorities string   // the files of certificates
 	Certificate string
@@ -160,6 +160,5 @@ type Remote struct {
 	Helper      string // a program
 }
 
-// Given says whether an option was given, by its long name. It tells an empty value
-// from none.
+// Given reports whether an option was given, by its long name, also with an empty value.
 func (o *Options) Given(long string) bool { return o.given[long] }

@@ -19,10 +19,10 @@ const (
 	maxFileBytes = 64 << 20
 )
 
-// Parse understands a command line, without the program's name. env holds more
-// of warpld's own options, as text, which the command line may override.
-// readFile is asked for options files and response files. Warnings and infos
-// are reported; the error, if any, is a fatal *message.Message.
+// Parse parses a command line, without the program's name. env holds more of warpld's own
+// options, as text, which the command line overrides. readFile reads options files and
+// response files. Warnings and infos are reported; the error, if any, is a fatal
+// *message.Message.
 func Parse(args []string, env string, readFile func(string) ([]byte, error),
 	report func(*message.Message)) (*Options, error) {
 	p := &parser{options: newOptions(), readFile: readFile, report: report}
@@ -100,7 +100,7 @@ func (p *parser) expand(args []string, depth int) ([]string, error) {
 	return words, nil
 }
 
-// read gives the words of a file that is opened while depth others are.
+// read returns the words of a file that is read while depth others are.
 func (p *parser) read(name string, split func(string) ([]string, error), depth int) ([]string, error) {
 	p.files++
 	if depth >= maxFileDepth || p.files > maxFiles {
@@ -131,7 +131,7 @@ func (p *parser) read(name string, split func(string) ([]string, error), depth i
 	return words, nil
 }
 
-// parse takes words in order: options with their values, and inputs.
+// parse handles words in order: options with their values, and inputs.
 func (p *parser) parse(words []string, from source) error {
 	if from != inFile {
 		p.values = map[*row]string{}
@@ -146,11 +146,11 @@ func (p *parser) parse(words []string, from source) error {
 	return nil
 }
 
-// isOption tells options from inputs; a lone dash is an input.
+// isOption reports whether a word is an option and not an input; a lone dash is an input.
 func isOption(word string) bool { return len(word) > 1 && word[0] == '-' }
 
-// next takes the first word, and the second if it is the value of the first.
-// It returns how many it took.
+// next handles the first word, and the second if it is the value of the first. It returns how
+// many words it used.
 func (p *parser) next(words []string, from source) (int, error) {
 	word := words[0]
 	if !isOption(word) {
@@ -182,7 +182,7 @@ func (p *parser) next(words []string, from source) (int, error) {
 	return used, p.set(r, value)
 }
 
-// permitted says whether an option is known, and allowed where it stands.
+// permitted returns an error if an option is unknown, or not allowed in this place.
 func permitted(r *row, word, name string, from source) error {
 	switch {
 	case r == nil:
@@ -197,8 +197,8 @@ func permitted(r *row, word, name string, from source) error {
 	return nil
 }
 
-// separate gives the value of an option that does not carry one in its own
-// word, and how many words the two are.
+// separate returns the value of an option that does not have one in its own word, and how many
+// words the two are.
 func (r *row) separate(name string, words []string) (value string, used int, err error) {
 	switch {
 	case r.bare != "" && (len(words) < 2 || isOption(words[1])):
@@ -221,8 +221,8 @@ func notOwn(word string) error {
 	return m
 }
 
-// lookup finds the row of a word that begins with a dash. name is the option
-// as written, without its first dash; value is what the word says beyond it.
+// lookup finds the row of a word that begins with a dash. name is the option as written,
+// without its first dash; value is the rest of the word.
 func (p *parser) lookup(word string) (r *row, name, value string, has bool) {
 	body := word[1:]
 	name, value, has = strings.Cut(body, "=")
@@ -242,8 +242,8 @@ func (p *parser) lookup(word string) (r *row, name, value string, has bool) {
 	return nil, name, "", false
 }
 
-// explainJoined speaks up where nvlink stays silent: '-link-time-opt', say, is
-// a library named 'ink-time-opt' to it.
+// explainJoined warns where nvlink is silent: to nvlink '-link-time-opt', for example, is a
+// library named 'ink-time-opt'.
 func (p *parser) explainJoined(word, name string, taken *row) {
 	if slices.ContainsFunc(table, func(t row) bool { return t.long == name }) {
 		p.report(&message.Message{Severity: message.Info, Extra: true, ID: "joined-value",
@@ -305,8 +305,8 @@ func (p *parser) include(name string) error {
 	return p.parse(words, inFile)
 }
 
-// store checks a scalar's value and puts it into o. It returns the value in a
-// form in which equal values are equal texts.
+// store checks a scalar's value and stores it in o. It returns the value in a form in which
+// equal values are equal texts.
 func (r *row) store(o *Options, value string) (string, error) {
 	switch field := r.field(o).(type) {
 	case **bool:

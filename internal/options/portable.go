@@ -18,8 +18,8 @@ type Places struct {
 	Output func(option string) string
 }
 
-// What Portable does with options that are not the same everywhere. Of warpld's own
-// it takes only those that the result depends on.
+// What Portable does with options that are not the same everywhere. Of warpld's own it keeps
+// only those that the result depends on.
 var (
 	portableOwn = []string{"warpld-dedup-data", "warpld-engine", "warpld-exact-bytes", "warpld-llvm-options",
 		"warpld-lto", "warpld-memory-limit", "warpld-merge",
@@ -30,10 +30,9 @@ var (
 	forTools    = []string{"Xnvvm", "Xptxas", "warpld-llvm-options"}
 )
 
-// Portable gives the words of a command line that means the same with the files at
-// other places: without @files and options files, whose words it has instead, without
-// -o, and without what belongs to this machine. It is its own result if the places
-// are the same.
+// Portable returns the words of a command line that means the same with the files at other
+// paths: with the words of @files and options files instead of these, without -o, and without
+// what belongs to this machine. If the paths are the same, it returns its own result again.
 func (o *Options) Portable(p Places) ([]string, error) {
 	var words []string
 	folders := 0
@@ -62,8 +61,8 @@ func (o *Options) Portable(p Places) ([]string, error) {
 	return words, nil
 }
 
-// overridden says whether a later word takes all meaning from one of warpld's own,
-// which are taken from the environment and from the command line.
+// overridden reports whether a later word overrides one of warpld's own options, which are
+// read from the environment and from the command line.
 func (w given) overridden(later []given) bool {
 	if _, isList := w.row.field(&Options{}).(*[]string); isList || w.row.group != own {
 		return false

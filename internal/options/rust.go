@@ -10,8 +10,8 @@ import (
 // rustName is the program that rustc calls to link for nvptx64-nvidia-cuda.
 const rustName = "llvm-bitcode-linker"
 
-// FromRust makes nvlink's command line of that program's. rustc wants PTX, and says which
-// symbols others may name.
+// FromRust translates a command line of rustc's linker to nvlink's. rustc expects PTX, and
+// passes the symbols that others may name.
 func FromRust(args []string) ([]string, error) {
 	out := []string{"-dlto"}
 	var exported []string

@@ -30,7 +30,7 @@ func optionNames() []string {
 	return names
 }
 
-// spell puts the right dashes before a name from the table.
+// spell adds the right dashes to a name from the table.
 func spell(name string) string {
 	if slices.ContainsFunc(table, func(t row) bool { return t.long == name }) {
 		return "--" + name
@@ -38,9 +38,8 @@ func spell(name string) string {
 	return "-" + name
 }
 
-// closest gives the candidate that was probably meant by word, or nothing if
-// none is near. A candidate that begins with word is as near as a slip of one
-// letter.
+// closest returns the candidate that was probably meant by word, or nothing if none is near. A
+// candidate that begins with word is as near as one with a single wrong letter.
 func closest(word string, candidates []string) string {
 	best, limit := "", len(word)/3
 	for _, c := range candidates {

@@ -3,7 +3,7 @@ package options
 // A row describes one option.
 type row struct {
 	long  string // after two dashes
-	short string // after one dash; empty: there is no short form
+	short string // after one dash, or empty if there is no short form
 	// field is where the value goes, and its type is the grammar of the value:
 	//
 	//	*bool           none: the option is a flag
@@ -16,10 +16,10 @@ type row struct {
 	field   func(*Options) any
 	value   string   // what help calls the value
 	allowed []string // nil: any value
-	initial string   // the default; empty: the zero value of the field
-	bare    string   // the value if none follows; empty: one must follow
+	initial string   // the default, or empty for the zero value of the field
+	bare    string   // the value if none follows, or empty if one must follow
 	joined  bool     // the value may follow the short name without a space
-	since   string   // the first nvlink that has the option; empty: 13.0 has it
+	since   string   // the first nvlink that has the option, or empty if 13.0 has it
 	group   group
 	help    string
 }
@@ -33,7 +33,7 @@ const (
 	own                     // warpld's
 )
 
-// newOptions gives the defaults of the table.
+// newOptions returns the defaults of the table.
 func newOptions() *Options {
 	o := &Options{given: map[string]bool{}}
 	for i := range table {

@@ -63,8 +63,8 @@ var (
 	responseFile = quoting{separators: " \t\r\n\v\f", quotes: `"'`}
 )
 
-// split cuts text into words. A backslash takes the meaning from the character
-// after it, inside quotes too.
+// split splits text into words. A backslash makes the next character literal, inside quotes
+// too.
 func (q quoting) split(text string) ([]string, error) {
 	var words []string
 	var word strings.Builder
@@ -120,9 +120,8 @@ func (q quoting) trimmed(text string) ([]string, error) {
 	return slices.DeleteFunc(words, func(w string) bool { return w == "" }), err
 }
 
-// splitOptionsFile gives the words of an options file. The quotes in them
-// vanish after the escapes were resolved, so that \" vanishes as well, and only
-// \\" leaves something: \".
+// splitOptionsFile returns the words of an options file. The quotes in them are removed after
+// the escapes were resolved, so that \" is removed as well, and only \\" leaves something: \".
 func splitOptionsFile(text string) ([]string, error) {
 	words, err := optionsFile.trimmed(text)
 	for i, w := range words {
@@ -137,7 +136,7 @@ func splitOptionsFile(text string) ([]string, error) {
 	return words, err
 }
 
-// splitXnvvm gives the tokens of -Xnvvm.
+// splitXnvvm returns the tokens of -Xnvvm.
 func splitXnvvm(items []string) ([]string, error) {
 	var tokens []string
 	for _, item := range items {
@@ -150,8 +149,8 @@ func splitXnvvm(items []string) ([]string, error) {
 	return tokens, nil
 }
 
-// splitXptxas gives the tokens of -Xptxas, for which quotes and backslashes
-// are ordinary characters.
+// splitXptxas returns the tokens of -Xptxas, in which quotes and backslashes are ordinary
+// characters.
 func splitXptxas(items []string) []string {
 	var tokens []string
 	for _, item := range items {

@@ -24,7 +24,7 @@ const (
 )
 
 const (
-	quick      = time.Second // what takes less is not shown
+	quick      = time.Second // shorter links show nothing
 	redraw     = 200 * time.Millisecond
 	plainPause = 5 * time.Second
 )
@@ -53,8 +53,8 @@ type Display struct {
 	Width func() int
 	// Parallel is how many actions can run at once.
 	Parallel int
-	// Earlier are the actions of the last link of the same output; it is asked once,
-	// and only if the link takes long enough.
+	// Earlier returns the actions of the last link of the same output. It is called once, and
+	// only if the link takes long enough.
 	Earlier func() []Step
 
 	mu      sync.Mutex
@@ -72,7 +72,7 @@ type Display struct {
 	expectedCount        int
 }
 
-// An expectation is what an earlier link says of the actions with a label.
+// An expectation is what is known from an earlier link about the actions with a label.
 type expectation struct {
 	count int
 	wall  time.Duration // of all
@@ -139,7 +139,7 @@ func (d *Display) Begin(label string) *Action {
 	return a
 }
 
-// End takes note of the end of an action.
+// End records the end of an action.
 func (d *Display) End(a *Action, from Source) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -230,7 +230,8 @@ type Event struct {
 	Running int    `json:"running"`
 	Cached  int    `json:"cached"`
 	Remote  int    `json:"remote"`
-	// Left is the estimate; missing: the last link of this output did no more.
+	// Left is the estimate. It is missing if the last link of this output did no more than this
+	// one has.
 	Left *int64 `json:"left_us,omitempty"`
 }
 
@@ -266,8 +267,8 @@ func (d *Display) expect() {
 	}
 }
 
-// left estimates how long the rest takes: as long as what the earlier link did and this
-// one has not done yet, spread over what can run at once.
+// left estimates the remaining time: as long as the actions that the earlier link ran and this
+// one has not run yet, divided by how many can run at once.
 func (d *Display) left() (time.Duration, bool) {
 	var work time.Duration
 	open := 0

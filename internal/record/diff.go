@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Diff says what is different in a later link: its inputs, how it went, its
-// kernels and what they take. It reports whether anything is, times apart.
+// Diff writes what is different in a later link: its inputs, how it went, its kernels and
+// their resources. It reports whether anything is, except times.
 func Diff(w io.Writer, before, after *Record) bool {
 	d := &differ{w: w}
 	d.value("toolkit", before.Toolkit, after.Toolkit)
@@ -45,7 +45,7 @@ func (d *differ) value(what, before, after string) {
 	}
 }
 
-// compare says which of two lists of named things came, went or changed.
+// compare writes which of two lists of named things were added, removed or changed.
 func compare[T any](d *differ, what string, before, after []T, name, describe func(T) string) {
 	old := map[string]T{}
 	for _, x := range before {

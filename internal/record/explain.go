@@ -11,7 +11,7 @@ import (
 	"github.com/warpld/warpld/internal/message"
 )
 
-// Explain says in words what the link did, and why.
+// Explain describes what the link did, and why.
 func (r *Record) Explain(w io.Writer) {
 	fmt.Fprintf(w, "%s, target %s, toolkit %s, %s\n", ending(r.Exit), r.Target, r.Toolkit, seconds(r.Wall))
 	r.explainMode(w)

@@ -1,7 +1,7 @@
-// Package record is what a link leaves behind about itself: one JSON document
-// that says what went in, what was decided and why, what was run, and what came
-// out. Explanations, comparisons and traces are made from it, so they can be had
-// long after the link and on another machine. docs/record.md describes it.
+// Package record is what a link records about itself: one JSON document with its inputs, the
+// decisions and their reasons, the steps that were run, and the output. Explanations,
+// comparisons and traces are derived from it, also long after the link and on another machine.
+// docs/record.md describes it.
 package record
 
 import (
@@ -50,8 +50,8 @@ type Record struct {
 	Messages []Message `json:"messages"`
 	Output   *File     `json:"output,omitempty"`
 	Kernels  []Kernel  `json:"kernels,omitempty"`
-	// Sections are those of the output, and Symbols what became of each symbol of the
-	// inputs. SymbolsTraced says that functions and references are among what is known.
+	// Sections are those of the output, and Symbols the fate of each symbol of the inputs.
+	// SymbolsTraced means that functions and references are included.
 	Sections      []Section `json:"sections,omitempty"`
 	Symbols       []Symbol  `json:"symbols,omitempty"`
 	SymbolsTraced bool      `json:"symbols_traced,omitempty"`
@@ -71,11 +71,11 @@ type Input struct {
 	File    File     `json:"file"`
 	Kind    string   `json:"kind"`
 	Modules []Module `json:"modules,omitempty"`
-	// SymbolsFrom says where the list of its symbols is from; empty: it is not known.
+	// SymbolsFrom is the source of the list of its symbols, or empty if they are not known.
 	SymbolsFrom string `json:"symbols_from,omitempty"`
 	// Uses are the inputs whose symbols it refers to, as far as that is known.
 	Uses []string `json:"uses,omitempty"`
-	// NotLinked says why the input takes no part.
+	// NotLinked is why the input is not linked.
 	NotLinked string `json:"not_linked,omitempty"`
 }
 
@@ -85,7 +85,7 @@ type Module struct {
 	Target  string `json:"target"`
 	Size    int64  `json:"size"`
 	Options string `json:"options,omitempty"`
-	// Linked says that it is the one that the link took.
+	// Linked marks the module that the link used.
 	Linked bool `json:"linked,omitempty"`
 }
 
@@ -98,7 +98,7 @@ type Reason struct {
 // An Option is the consensus on one compile option.
 type Option struct {
 	Name string `json:"name"`
-	// Value is what everything is compiled with; empty: the default.
+	// Value is what everything is compiled with, or empty for the default.
 	Value string `json:"value,omitempty"`
 	// Votes lists the values of the objects, first seen first.
 	Votes []Vote `json:"said"`
@@ -124,9 +124,10 @@ type Action struct {
 	Arguments []string `json:"arguments"`
 	// Source is where the result is from: "ran" or "cache".
 	Source string `json:"source"`
-	// Where names the machine or server that gave the result; empty: this machine.
+	// Where names the machine or server that the result came from, or is empty for this
+	// machine.
 	Where string `json:"where,omitempty"`
-	// Failure says how the tool failed; empty: it did not.
+	// Failure is how the tool failed, or empty if it did not.
 	Failure string `json:"failure,omitempty"`
 	Start   int64  `json:"start_us"`
 	Wall    int64  `json:"wall_us"`
@@ -153,7 +154,7 @@ type Message struct {
 	Hint     string   `json:"hint,omitempty"`
 }
 
-// A Kernel is one of the output and what it takes.
+// A Kernel is one of the output, with its resources.
 type Kernel struct {
 	Name      string `json:"name"`
 	Registers int    `json:"registers"`
@@ -186,19 +187,19 @@ type Symbol struct {
 	Name   string   `json:"name"`
 	Kind   string   `json:"kind"`
 	Inputs []string `json:"inputs"`
-	// Kept says that it is in the output. Reason is why, or why not, and names what
-	// made it so: a symbol that uses it, or an input.
+	// Kept means that it is in the output. Reason is why, or why not, and names the cause: a
+	// symbol that uses it, or an input.
 	Kept        bool   `json:"kept"`
 	Reason      string `json:"reason"`
 	By          string `json:"by,omitempty"`
 	ReasonInput string `json:"reason_input,omitempty"`
-	// Section, Offset and Size say where in the output it is.
+	// Section, Offset and Size are where in the output it is.
 	Section string `json:"section,omitempty"`
 	Offset  uint64 `json:"offset,omitempty"`
 	Size    uint64 `json:"size,omitempty"`
 }
 
-// Write gives the document.
+// Write writes the document.
 func (r *Record) Write(w io.Writer) error {
 	r.Format = Format
 	e := json.NewEncoder(w)
@@ -207,7 +208,7 @@ func (r *Record) Write(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// Read takes a document apart.
+// Read parses a document.
 func Read(from io.Reader) (*Record, error) {
 	r := &Record{}
 	d := json.NewDecoder(io.LimitReader(from, maxSize))

@@ -33,7 +33,7 @@ func (r *Record) WriteRemoved(w io.Writer) {
 	r.writeUnknown(w)
 }
 
-// writeUnknown says what the list of symbols lacks.
+// writeUnknown writes what the list of symbols lacks.
 func (r *Record) writeUnknown(w io.Writer) {
 	var silent []string
 	for _, in := range r.Inputs {
@@ -81,7 +81,7 @@ func (r *Record) WhyLive(w io.Writer, name string) {
 	}
 }
 
-// writeChain prints a symbol and who uses it, up to the one that is named from outside.
+// writeChain prints a symbol and what uses it, up to the one that is named from outside.
 func writeChain(w io.Writer, y *Symbol, byName map[string]*Symbol) {
 	state := "is in the output"
 	if !y.Kept {

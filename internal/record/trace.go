@@ -21,9 +21,9 @@ type event struct {
 	Args     map[string]any `json:"args,omitempty"`
 }
 
-// WriteTrace gives the link as a time line that Perfetto and Chrome open: the
-// phases on one track, the actions on as many as ran at the same time, and in an action
-// what its worker called.
+// WriteTrace writes the link as a timeline that Perfetto and Chrome open: the phases on one
+// track, the actions on as many as ran at the same time, and in an action the calls of its
+// worker.
 func (r *Record) WriteTrace(w io.Writer) error {
 	const linker = 1
 	events := []event{
@@ -69,8 +69,8 @@ type Tracked struct {
 	Track  int
 }
 
-// Tracks puts each action on the first track that is free when it starts, so that
-// those on one track never overlap. Tracks count from 1.
+// Tracks assigns each action to the first track that is free when it starts, so that those on
+// one track never overlap. Tracks count from 1.
 func (r *Record) Tracks() []Tracked {
 	var list []Tracked
 	for i := range r.Actions {

@@ -31,7 +31,7 @@ type graphNode struct {
 	Full string
 }
 
-// newGraph draws the inputs that take part; nil: nothing is known of their references.
+// newGraph draws the linked inputs. It returns nil if their references are not known.
 func newGraph(r *record.Record) *graph {
 	g := &graph{Width: graphName + graphArcs}
 	place := map[string]int{}
@@ -68,7 +68,7 @@ func arc(from, to, nodes int) string {
 	return fmt.Sprintf("M%d %dC%d %d %d %d %d %d", graphName, y1, reach, y1, reach, y2, graphName+6, y2)
 }
 
-// shortened keeps the end of a long name, which tells most.
+// shortened keeps the end of a long name, which distinguishes it best.
 func shortened(name string) string {
 	const most = 34
 	if len(name) <= most {

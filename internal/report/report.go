@@ -22,8 +22,8 @@ var pageText string
 //go:embed style.css
 var style string
 
-// Write gives the page. Its template is read here and not when the program starts,
-// which every link would wait for.
+// Write writes the page. Its template is parsed here and not when the program starts, because
+// every link would wait for it.
 func Write(w io.Writer, r *record.Record) error {
 	page := template.Must(template.New("page").Funcs(template.FuncMap{
 		"time": duration, "bytes": size, "name": message.Demangle, "base": filepath.Base, "files": files,
@@ -56,16 +56,16 @@ func (v *view) Title() string {
 	return filepath.Base(v.Output.Path) + " for " + v.Target
 }
 
-// Failed says whether the link did.
+// Failed reports whether the link failed.
 func (v *view) Failed() bool { return v.Exit != message.ExitOK }
 
 // BlockSize is that of the blocks that occupancy is about.
 func (v *view) BlockSize() int { return blockSize }
 
-// A sourced action says where its result is from.
+// A sourced action also has the source of its result.
 type sourced struct{ *record.Action }
 
-// From says it.
+// From returns the source of the result.
 func (s sourced) From() string { return source(s.Action) }
 
 // Sources are the actions.

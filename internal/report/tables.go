@@ -101,7 +101,7 @@ func work(r *record.Record) []workRow {
 	return list
 }
 
-// rank sorts rows by a number, the largest first, and gives each its share of that.
+// rank sorts rows by a number, the largest first, and sets each one's share of the largest.
 func rank[T any](rows []T, by func(*T) (int64, *percent)) {
 	number := func(row *T) int64 { n, _ := by(row); return n }
 	slices.SortStableFunc(rows, func(a, b T) int { return cmp.Compare(number(&b), number(&a)) })
@@ -113,7 +113,7 @@ func rank[T any](rows []T, by func(*T) (int64, *percent)) {
 	}
 }
 
-// A kernelRow is a kernel with what it takes.
+// A kernelRow is a kernel with its resources.
 type kernelRow struct {
 	record.Kernel
 	Banks     string

@@ -6,7 +6,7 @@ import (
 	"github.com/warpld/warpld/internal/record"
 )
 
-// Sizes of the time line, in units of its drawing.
+// Sizes of the timeline, in units of its drawing.
 const (
 	lineWidth  = 1000
 	lineHeight = 22
@@ -35,7 +35,7 @@ type bar struct {
 	Label     string // only if there is room
 }
 
-// newTimeline draws a link; nil: there is nothing to draw.
+// newTimeline draws a link. It returns nil if there is nothing to draw.
 func newTimeline(r *record.Record) *timeline {
 	whole := sane(r.Wall)
 	for _, a := range r.Actions {
@@ -101,7 +101,7 @@ func place(a *record.Action) string {
 	return "ran"
 }
 
-// source says where the result of an action is from.
+// source returns where the result of an action is from.
 func source(a *record.Action) string {
 	switch class(a) {
 	case "failed":

@@ -12,14 +12,14 @@ import (
 // obfuscated, and only NVIDIA's programs can read it.
 const storedIR = "-no-compress"
 
-// Environment is environ for a command that shall build through the shim, in
-// the ways in which builds find nvcc: PATH, CUDACXX (CMake), CUDA_HOME (torch
-// and other python builds) and CUDA_PATH (make files, Meson, Bazel). The last
-// two are set even where they were not, since such builds otherwise fall back
-// to /usr/local/cuda; the shim has all that they may look for there.
+// Environment returns environ for a command that builds through the shim, in the ways in which
+// builds find nvcc: PATH, CUDACXX (CMake), CUDA_HOME (torch and other python builds) and
+// CUDA_PATH (make files, Meson, Bazel). The last two are set even if they were not, because
+// such builds otherwise fall back to /usr/local/cuda; the shim has all that they may look for
+// there.
 //
-// nvcc is also told to store LTO-IR readable. That holds for all device code:
-// objects grow, those without LTO as well.
+// An option also makes nvcc store LTO-IR uncompressed. It applies to all device code: objects
+// grow, those without LTO as well.
 func Environment(dir string, tk *toolkit.Toolkit, environ []string) []string {
 	env := slices.Clone(environ)
 	bin := filepath.Join(dir, "bin")
@@ -36,8 +36,8 @@ func Environment(dir string, tk *toolkit.Toolkit, environ []string) []string {
 	return withStoredIR(env, tk.Version)
 }
 
-// withStoredIR leaves out toolkits from before device LTO: they have no use for
-// the option, and might refuse it.
+// withStoredIR excludes toolkits from before device LTO: they have no use for the option, and
+// might reject it.
 func withStoredIR(env []string, v toolkit.Version) []string {
 	flags := get(env, "NVCC_APPEND_FLAGS")
 	if !v.Release().Rules().DeviceLTO || slices.Contains(strings.Fields(flags), storedIR) {
@@ -49,8 +49,7 @@ func withStoredIR(env []string, v toolkit.Version) []string {
 	return set(env, "NVCC_APPEND_FLAGS", flags+storedIR)
 }
 
-// get gives the value of a variable; of several entries the last one counts,
-// as in os/exec.
+// get returns the value of a variable; of several entries the last one counts, as in os/exec.
 func get(env []string, name string) string {
 	for _, e := range slices.Backward(env) {
 		if n, v, ok := strings.Cut(e, "="); ok && n == name {

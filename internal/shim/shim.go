@@ -1,25 +1,23 @@
-// Package shim makes the switch for nvcc builds: a directory that can be used
-// in place of a CUDA toolkit, in which nvlink is warpld and everything else is
-// the real thing. The toolkit itself is not touched.
+// Package shim makes the switch for nvcc builds: a directory that can be used in place of a
+// CUDA toolkit, in which nvlink is warpld and everything else is the real toolkit. The toolkit
+// itself is not changed.
 //
-// How it works. nvcc runs a bare "nvlink" through sh after it has put the
-// directories of nvcc.profile in front of PATH. It takes the profile, and its
-// own directory _HERE_, from the path by which it was started, without
-// following links. So a link to nvcc beside a profile of our own is enough to
-// be asked first:
+// How it works: nvcc runs a bare "nvlink" through sh after it has put the directories of
+// nvcc.profile at the front of PATH. It reads the profile, and sets its own directory _HERE_,
+// from the path by which it was started, without following links. So a link to nvcc beside a
+// profile of our own is enough to be found first:
 //
-//	DIR/warpld-shim.json       which toolkit this stands for
+//	DIR/warpld-shim.json       the toolkit that this stands for
 //	DIR/bin/nvcc            -> the real one
 //	DIR/bin/nvlink          -> warpld
 //	DIR/bin/nvcc.profile       the real one's text, see profile
 //	DIR/bin/crt, ptxas, ... -> the real ones
 //	DIR/include, lib64, ... -> the real ones
 //
-// The last two lines are what tools want that find their way by directories:
-// nvcc itself reads crt/link.stub beside it, sets _TARGET_DIR_ only if
-// ../targets exists, and looks for __nvcc_device_query (-arch=native) before
-// it applies the profile; many builds take the parent of nvcc's directory for
-// the toolkit.
+// The last two lines are for tools that search by directories: nvcc itself reads crt/link.stub
+// beside it, sets _TARGET_DIR_ only if ../targets exists, and looks for __nvcc_device_query
+// (-arch=native) before it applies the profile; many builds use the parent of nvcc's directory
+// as the toolkit.
 package shim
 
 import (
@@ -50,10 +48,9 @@ var (
 // ErrNotShim is for a directory that holds something else.
 var ErrNotShim = errors.New("not a shim")
 
-// Make makes dir a shim of the toolkit whose nvlink is the program self. An
-// existing shim is brought up to date. Every entry is put in place by a
-// rename, so that builds may run through the shim, and a second Make, while
-// this one is at work.
+// Make makes dir a shim of the toolkit whose nvlink is the program self. An existing shim is
+// updated. Every entry is written by a rename, so that builds and a second Make may run at the
+// same time.
 func Make(dir string, tk *toolkit.Toolkit, self string) error {
 	nvcc, err := tk.NeedNVCC()
 	if err != nil {
@@ -78,7 +75,7 @@ func Make(dir string, tk *toolkit.Toolkit, self string) error {
 		return err
 	}
 
-	// The record goes first: it is what tells this directory from others.
+	// The record goes first: it marks this directory as a shim.
 	s.file(toolkit.ShimRecord, append(record, '\n'))
 	s.directory("bin")
 	s.file("bin/nvcc.profile", text)
@@ -117,11 +114,10 @@ func program(dir, self string) (string, error) {
 	return self, nil
 }
 
-// profile is the nvcc.profile for the shim of the nvcc in the directory bin:
-// the real one, with the names for nvcc's own directory replaced by what they
-// are there, and a last line that puts the shim first. In this file += puts
-// the text in front. Keeping the rest keeps the command lines that nvcc makes,
-// and with them the hits of compiler caches.
+// profile returns the nvcc.profile for the shim of the nvcc in the directory bin: the real
+// one, with the names for nvcc's own directory replaced by their values, and a last line that
+// puts the shim first. In this file += prepends the text. Keeping the rest keeps the command
+// lines that nvcc makes, and with them the hits of compiler caches.
 func profile(bin string) ([]byte, error) {
 	path := filepath.Join(bin, "nvcc.profile")
 	text, err := os.ReadFile(path)
@@ -174,7 +170,7 @@ func claim(dir string) (*site, error) {
 	return &site{dir: dir, staging: staging}, nil
 }
 
-// close ends the work and gives its first error.
+// close ends the work and returns its first error.
 func (s *site) close() error {
 	s.fail(os.RemoveAll(s.staging))
 	return s.err

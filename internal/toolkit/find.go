@@ -10,8 +10,8 @@ import (
 	"github.com/warpld/warpld/internal/message"
 )
 
-// A Query says what the command line and the environment know about the
-// toolkit. The zero value of each field means that it is not given.
+// A Query is what the command line and the environment specify about the toolkit. The zero
+// value of each field means that it is not given.
 type Query struct {
 	// CUDA is the directory of --warpld-cuda.
 	CUDA string
@@ -20,9 +20,9 @@ type Query struct {
 	// Origin is the path by which this program was started, argv[0]; a bare
 	// name is looked up in PATH as the shell does.
 	Origin string
-	// Env is os.Getenv, unless a test says otherwise.
+	// Env is os.Getenv, except in tests.
 	Env func(string) string
-	// ForLink leaves out the parts that a link doesn't need.
+	// ForLink skips the parts that a link doesn't need.
 	ForLink bool
 	// System is put before the paths of places such as /usr/local. Only tests
 	// need it.
@@ -42,9 +42,8 @@ const (
 	fromPip      = "pip"
 )
 
-// Find looks for the user's toolkit. It fails only if --warpld-cuda names a
-// directory without one; a part that was not found is an error only to who
-// needs it.
+// Find searches for the user's toolkit. It fails only if --warpld-cuda names a directory
+// without one; a missing part is an error only for a caller that needs it.
 func Find(q Query) (*Toolkit, error) {
 	if q.Env == nil {
 		q.Env = os.Getenv
@@ -126,9 +125,9 @@ func (s *search) nvvmPath() {
 	}
 }
 
-// origin looks at the directory above the one that we were started from, if it
-// is the root of a shim, or of a toolkit whose nvlink we are. A warpld that is
-// merely installed in /usr/bin says nothing about the toolkit to use.
+// origin tries the parent of the directory of this program, if it is the root of a shim, or of
+// a toolkit in which warpld is the nvlink. A warpld that is merely installed in /usr/bin does
+// not determine the toolkit.
 func (s *search) origin() {
 	path := s.q.Origin
 	if path != "" && !strings.Contains(path, "/") {
@@ -278,8 +277,8 @@ func (s *search) root(place, dir string) {
 	s.take(place, found)
 }
 
-// hasCore tells a toolkit from a python environment that has libnvJitLink only
-// because another package runs on it.
+// hasCore distinguishes a toolkit from a python environment that has libnvJitLink only because
+// another package needs it.
 func hasCore(found map[*part]string) bool {
 	for _, p := range []*part{nvvmPart, ptxasPart, nvlinkPart, nvccPart} {
 		if found[p] != "" {
@@ -313,7 +312,7 @@ func realRoot(dir string) (string, error) {
 	return dir, nil
 }
 
-// seek gives the first path of the part below dir that will do.
+// seek returns the first path of the part below dir that passes its check.
 func (s *search) seek(place, dir string, p *part) string {
 	for _, path := range p.paths(dir) {
 		why := reason(p.check(path))

@@ -14,7 +14,7 @@ import (
 // and can't be brought along: the C library and its parts.
 var ofTheSystem = pattern.Lazy(`^(ld-linux.*|ld64|libc|libm|libdl|libpthread|librt|libresolv|libutil)\.so(\.|$)`)
 
-// Program gives the file of a program that is called by a name or a path.
+// Program returns the file of a program that is called by a name or a path.
 func Program(name string, env func(string) string) (string, error) {
 	path := name
 	if !strings.ContainsRune(name, filepath.Separator) {
@@ -26,8 +26,8 @@ func Program(name string, env func(string) string) (string, error) {
 	return resolve(path), checkTool(path)
 }
 
-// Libraries gives the paths of the shared libraries that a program loads when it is
-// started, by the names that it calls them, without those of the C library.
+// Libraries returns the paths of the shared libraries that a program loads when it is started,
+// by the names that it records, without those of the C library.
 func Libraries(program string, env func(string) string) (map[string]string, error) {
 	found := map[string]string{}
 	for queue := []string{program}; len(queue) > 0; queue = queue[1:] {

@@ -13,7 +13,7 @@ import (
 // below it, too.
 var vendorLibrary = pattern.Lazy(`^lib(cu|nv|npp)[^/]*\.a$`)
 
-// HasLibrary says whether a static library is one of this toolkit's.
+// HasLibrary reports whether a static library is part of this toolkit.
 func (t *Toolkit) HasLibrary(path string) bool {
 	return t.Root != "" && vendorLibrary().MatchString(filepath.Base(path)) &&
 		strings.HasPrefix(resolve(path), resolve(t.Root)+"/")

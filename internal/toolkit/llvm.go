@@ -41,7 +41,7 @@ func FindLLVM(wanted string, env func(string) string) (*LLVM, error) {
 	return pickLLVM("system", files, version)
 }
 
-// Tool gives a program of the same LLVM: clang, opt, llvm-lto2.
+// Tool returns a program of the same LLVM: clang, opt, llvm-lto2.
 func (l *LLVM) Tool(name string) (string, error) {
 	version := strconv.Itoa(l.Major)
 	m := &message.Message{Severity: message.Fatal, ID: "llvm-tool",
@@ -67,7 +67,7 @@ func (l *LLVM) Tool(name string) (string, error) {
 // llvmName matches libLLVM.so.22.1, libLLVM-19.so and the like.
 const llvmName = `libLLVM[.\-]*`
 
-// llvmIn gives the files to look at for a path that the user named.
+// llvmIn returns the files to try for a path that the user named.
 func llvmIn(path string) []string {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {
@@ -83,7 +83,7 @@ func llvmIn(path string) []string {
 	return files
 }
 
-// pickLLVM takes the newest of the files, or the one of a version.
+// pickLLVM returns the newest of the files, or the one of a version.
 func pickLLVM(place string, files []string, version int) (*LLVM, error) {
 	var best *LLVM
 	m := &message.Message{Severity: message.Fatal, ID: "llvm-not-found",
@@ -135,7 +135,7 @@ func openLLVM(path string) (*LLVM, error) {
 	return nil, fmt.Errorf("not a libLLVM by its own name")
 }
 
-// NeedLibdevice gives NVIDIA's library of mathematics, which is bitcode.
+// NeedLibdevice returns NVIDIA's library of mathematics, which is bitcode.
 func (t *Toolkit) NeedLibdevice() (string, error) {
 	m := &message.Message{Severity: message.Fatal, ID: "toolkit-part",
 		Text: "cannot find libdevice.10.bc of the CUDA toolkit",

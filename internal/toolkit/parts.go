@@ -17,14 +17,14 @@ import (
 // where the known layouts keep it, best first.
 type part struct {
 	name     string
-	packages string // who ships it, for hints
+	packages string // the packages that contain it, for hints
 	also     string // a pattern of names to take where there is no such name
 	dirs     []string
 	check    func(path string) error
 	slot     func(*Toolkit) *File
 }
 
-// host is what file names and file headers say about this machine.
+// host is how file names and file headers call this machine.
 var host = map[string]struct {
 	machine elf.Machine
 	triple  string   // Debian's name
@@ -74,15 +74,15 @@ var (
 		devRTPart)
 )
 
-// tool is a program in bin. Who puts warpld in place of a toolkit's program
-// keeps the old one beside it as NAME.real.
+// tool is a program in bin. An installation that replaces a toolkit's program by warpld keeps
+// the original beside it as NAME.real.
 func tool(name string, check func(string) error, slot func(*Toolkit) *File) *part {
 	return &part{name, "cuda-nvcc (conda), nvidia-cuda-nvcc (pip) or nvidia-cuda-toolkit (Debian)",
 		name + ".real", binDirs, check, slot}
 }
 
-// paths are the names under which the part may be below a root, in order.
-// A pattern gives the names that exist, the newest first.
+// paths returns the names that the part may have below a root, in order. For a pattern it
+// returns the names that exist, the newest first.
 func (p *part) paths(root string) []string {
 	var out []string
 	for _, dir := range p.dirs {
@@ -98,8 +98,8 @@ func (p *part) paths(root string) []string {
 
 var quoteMeta = strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`)
 
-// glob gives what matches the pattern below dir, whatever the name of dir. It
-// cannot fail: the patterns are our own, and unreadable directories match nothing.
+// glob returns what matches the pattern below dir, whatever the name of dir. It cannot fail:
+// the patterns are constants, and unreadable directories match nothing.
 func glob(dir, pattern string) []string {
 	found, _ := filepath.Glob(filepath.Join(quoteMeta.Replace(dir), pattern))
 	return found
@@ -142,8 +142,8 @@ func checkTool(path string) error {
 	return nil
 }
 
-// checkProgram is for nvcc. Debian's /usr/bin/nvcc and wrappers of compiler
-// caches are scripts; nvcc's profile lies beside the program only.
+// checkProgram is for nvcc. Debian's /usr/bin/nvcc and wrappers of compiler caches are
+// scripts, but nvcc's profile is beside the program itself.
 func checkProgram(path string) error {
 	if err := checkTool(path); err != nil {
 		return err

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// ShimRecord is the name of the file that marks a directory as a shim, see
-// package shim, and says which toolkit it stands for.
+// ShimRecord is the name of the file that marks a directory as a shim (see package shim) and
+// names its toolkit.
 const ShimRecord = "warpld-shim.json"
 
 // A Shim is the content of that file.
@@ -40,7 +40,7 @@ func parseShim(data []byte) (Shim, error) {
 	return s, nil
 }
 
-// isShim says whether dir has a record, be it a broken one.
+// isShim reports whether dir has a record, even a broken one.
 func isShim(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, ShimRecord))
 	return err == nil

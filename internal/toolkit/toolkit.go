@@ -21,7 +21,7 @@ type File struct {
 	From string // the place that had it: "-nvvmpath", "CUDA_HOME", ...
 }
 
-// Found says whether the part is there.
+// Found reports whether the part was found.
 func (f File) Found() bool { return f.Path != "" }
 
 // A Toolkit is what Find found. The paths of libraries are those of the real
@@ -53,7 +53,7 @@ type trial struct {
 	place string
 	part  string // empty: the place as a whole
 	path  string // empty: the place does not exist, for example an unset variable
-	why   string // why it was not taken; empty: it was
+	why   string // why it was rejected, or empty if it was not
 }
 
 func (t trial) String() string {
@@ -72,9 +72,9 @@ func (t *Toolkit) DevRTDir() string {
 	return filepath.Dir(t.DevRT.Path)
 }
 
-// NeedNVVM gives the libnvvm to load. Where nvlink would find none, its
-// message is the error; so a wrong -nvvmpath fails even when another libnvvm
-// exists, which only the hint then names.
+// NeedNVVM returns the libnvvm to load. Where nvlink would find none, its message is the
+// error; so a wrong -nvvmpath fails even if another libnvvm exists, which only the hint then
+// names.
 func (t *Toolkit) NeedNVVM() (string, error) {
 	if t.NVVM.Found() {
 		return t.NVVM.Path, nil
@@ -89,16 +89,16 @@ func (t *Toolkit) NeedNVVM() (string, error) {
 	return "", m
 }
 
-// NeedJitLink gives the libnvJitLink to load.
+// NeedJitLink returns the libnvJitLink to load.
 func (t *Toolkit) NeedJitLink() (string, error) { return t.need(jitLinkPart, t.JitLink) }
 
-// NeedPTXAS gives the assembler.
+// NeedPTXAS returns the assembler.
 func (t *Toolkit) NeedPTXAS() (string, error) { return t.need(ptxasPart, t.PTXAS) }
 
-// NeedNVLink gives NVIDIA's own linker.
+// NeedNVLink returns NVIDIA's own linker.
 func (t *Toolkit) NeedNVLink() (string, error) { return t.need(nvlinkPart, t.NVLink) }
 
-// NeedNVCC gives the compiler driver.
+// NeedNVCC returns the compiler driver.
 func (t *Toolkit) NeedNVCC() (string, error) { return t.need(nvccPart, t.NVCC) }
 
 func (t *Toolkit) need(p *part, f File) (string, error) {
@@ -108,7 +108,7 @@ func (t *Toolkit) need(p *part, f File) (string, error) {
 	return "", t.missing(p)
 }
 
-// missing says that a part was not found, and every path where it was sought.
+// missing returns the message for a part that was not found, with every path that was tried.
 func (t *Toolkit) missing(p *part) *message.Message {
 	m := &message.Message{
 		Severity: message.Fatal,

@@ -12,8 +12,10 @@ func TestVersionOf(t *testing.T) {
 		want Version
 	}{
 		{"list of the installer", versionList("13.0.88"), Version{13, 0, 88}},
-		{"list without nvcc", tree{"version.json": `{"cuda": {"version": "13.0.2"}}`, "include/cuda.h": "#define CUDA_VERSION 13000\n"}, Version{13, 0, 0}},
-		{"text of a tool", tree{"bin/bin2c": "\x00\x7fCuda compilation tools, release 13.4, V13.4.92\x00V1.2.3"}, Version{13, 4, 92}},
+		{"list without nvcc", tree{"version.json": `{"cuda": {"version": "13.0.2"}}`,
+			"include/cuda.h": "#define CUDA_VERSION 13000\n"}, Version{13, 0, 0}},
+		{"text of a tool", tree{"bin/bin2c": "\x00\x7fCuda compilation tools, release 13.4, V13.4.92\x00V1.2.3"},
+			Version{13, 4, 92}},
 		{"text of a tool, Debian", tree{"lib/nvidia-cuda-toolkit/bin/bin2c": "release 12.4, V12.4.131"}, Version{12, 4, 131}},
 		{"name of a library", tree{"lib64/libnvJitLink.so.12.8.61": "library"}, Version{12, 8, 61}},
 		{"header", tree{"include/cuda.h": "#define CUDA_VERSION 13040 // 13.4\n"}, Version{13, 4, 0}},

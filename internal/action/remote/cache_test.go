@@ -39,7 +39,7 @@ func (h *here) Run(context.Context, *action.Action) (*action.Result, error) {
 		"lto.ptx": action.Bytes(large), "answer.json": action.Bytes([]byte("{}"))}}, nil
 }
 
-// check runs the sample and tells whether the result is right.
+// check runs the sample and reports whether the result is right.
 func check(t *testing.T, r action.Runner) *action.Result {
 	t.Helper()
 	result, err := r.Run(t.Context(), sample())
@@ -119,7 +119,7 @@ func TestLies(t *testing.T) {
 	passwd := "../../../../../../etc/passwd"
 	tests := map[string]struct {
 		lie  func(s *server, r *repb.ActionResult)
-		note string // part of what is told; empty: it counts as a miss
+		note string // part of what is reported, or empty if it counts as a miss
 	}{
 		"output absent": {func(s *server, r *repb.ActionResult) { r.OutputFiles = r.OutputFiles[:1] },
 			"lacks the output answer.json"},

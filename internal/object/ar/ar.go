@@ -26,7 +26,7 @@ var (
 	ErrTooLarge  = errors.New("larger than this reader takes")
 )
 
-// An Error says where in an archive something is wrong.
+// An Error is where in an archive something is wrong.
 type Error struct {
 	Offset int64 // of the member's header
 	Err    error
@@ -72,7 +72,7 @@ type Member struct {
 	InArchive int64
 }
 
-// Open understands the first size bytes of r as an archive.
+// Open opens the first size bytes of r as an archive.
 func Open(r io.ReaderAt, size int64) (*Archive, error) {
 	var magic [len(normalMagic)]byte
 	if size < int64(len(magic)) {
@@ -87,8 +87,8 @@ func Open(r io.ReaderAt, size int64) (*Archive, error) {
 	return &Archive{Thin: string(magic[:]) == thinMagic, r: r, size: size}, nil
 }
 
-// Members gives the members in their order, without the symbol tables. After
-// an error there are no more.
+// Members returns the members in their order, without the symbol tables. After an error there
+// are no more.
 func (a *Archive) Members() iter.Seq2[Member, error] {
 	return func(yield func(Member, error) bool) {
 		for offset := int64(len(normalMagic)); offset < a.size; {
@@ -105,8 +105,8 @@ func (a *Archive) Members() iter.Seq2[Member, error] {
 	}
 }
 
-// read reads one header and says where the next one is. What is no member but
-// belongs to the archive itself gives nil.
+// read reads one header and returns where the next one is. For what belongs to the archive
+// itself the member is nil.
 func (a *Archive) read(offset int64) (m *Member, next int64, err error) {
 	var header [headerSize]byte
 	if a.size-offset < headerSize {
@@ -185,7 +185,7 @@ func (a *Archive) name(m *Member, field string) error {
 	return nil
 }
 
-// nameBefore takes the name from the front of the contents.
+// nameBefore reads the name that precedes the contents.
 func (a *Archive) nameBefore(m *Member, digits string) error {
 	n, err := strconv.ParseInt(digits, 10, 63)
 	if err != nil || n < 0 || n > m.Size {

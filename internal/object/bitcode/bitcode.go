@@ -66,11 +66,11 @@ type span struct{ start, end uint64 } // in bytes
 
 // A Module is one module of a file.
 type Module struct {
-	// Producer is who wrote it: "LLVM22.1.8".
+	// Producer is the program that wrote it: "LLVM22.1.8".
 	Producer string
 	Epoch    uint64
 	Triple   string
-	// DataLayout and SourceFile are as the compiler gave them.
+	// DataLayout and SourceFile are as the compiler wrote them.
 	DataLayout string
 	SourceFile string
 	// Flags are the module flags that have a number.
@@ -80,14 +80,15 @@ type Module struct {
 	CPUs     []string
 	Features []string
 	Symbols  []Symbol
-	// Thin says that it has a summary for ThinLTO.
+	// Thin means that the module has a summary for ThinLTO.
 	Thin bool
 
 	where   span // from the identification to the end of the module
 	version uint64
 }
 
-// Major is the version of the LLVM that wrote the module; 0: it doesn't say.
+// Major returns the major version of the LLVM that wrote the module, or 0 if it is not
+// recorded.
 func (m *Module) Major() int {
 	text, ok := strings.CutPrefix(m.Producer, "LLVM")
 	if !ok {
@@ -152,14 +153,14 @@ func Read(data []byte) (*File, error) {
 	return f, f.finish(names)
 }
 
-// padding says whether nothing but zeros follows, which archives and sections add.
+// padding reports whether only zeros follow, which archives and sections add.
 func (s *stream) padding() bool {
 	const word = 4
 	at := s.bits.at / 8
 	return s.bits.at%32 == 0 && string(s.bits.data[at:at+word]) == "\x00\x00\x00\x00"
 }
 
-// finish gives the symbols their names and looks at what is missing.
+// finish sets the names of the symbols and checks that nothing is missing.
 func (f *File) finish(names string) error {
 	if len(f.Modules) == 0 {
 		return fmt.Errorf("%w: no module in it", ErrFormat)
@@ -180,7 +181,7 @@ func (f *File) finish(names string) error {
 	return nil
 }
 
-// unwrap takes the wrapper off.
+// unwrap removes the wrapper.
 func unwrap(data []byte) ([]byte, error) {
 	if !IsBitcode(data) {
 		return nil, fmt.Errorf("%w: wrong magic number", ErrFormat)

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// A cursor reads bits, the lowest of each byte first. After the first error it
-// gives zeros and moves no more, so that callers may look at err at their leisure.
+// A cursor reads bits, the lowest of each byte first. After the first error it returns zeros
+// and doesn't advance, so that callers may check err later.
 type cursor struct {
 	data []byte
 	at   uint64 // in bits
@@ -48,8 +48,8 @@ func (c *cursor) fixed(width uint64) uint64 {
 	return value
 }
 
-// vbr reads a number in pieces of width bits, the highest of which says that
-// another piece follows.
+// vbr reads a number in pieces of width bits; the highest bit of a piece is set if another one
+// follows.
 func (c *cursor) vbr(width uint64) uint64 {
 	var value uint64
 	for shift := uint64(0); c.err == nil; shift += width - 1 {
@@ -79,7 +79,7 @@ func (c *cursor) align() {
 	}
 }
 
-// bytes gives length bytes from where the cursor is, which must be at a whole byte.
+// bytes returns length bytes from the cursor on, which must be at a whole byte.
 func (c *cursor) bytes(length uint64) []byte {
 	if c.err != nil {
 		return nil

@@ -102,7 +102,7 @@ func splitStrings(r *record) []string {
 	return list
 }
 
-// flags gives the flags that have a number: nodes of behaviour, name and value.
+// flags returns the flags that have a number: nodes of behaviour, name and value.
 func (md *metadata) flags() map[string]uint64 {
 	flags := map[string]uint64{}
 	for _, id := range md.flagIDs {

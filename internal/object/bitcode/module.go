@@ -23,7 +23,7 @@ type Symbol struct {
 	Kind    SymbolKind
 	Linkage Linkage
 	Defined bool
-	// Kernel says of a function that the host launches it.
+	// Kernel means that the host launches the function.
 	Kernel bool
 	// AddressSpace is a variable's: 1 global, 3 shared, 4 constant memory.
 	AddressSpace uint64
@@ -31,7 +31,7 @@ type Symbol struct {
 	nameAt, nameSize uint64
 }
 
-// A SymbolKind says what a symbol stands for.
+// A SymbolKind is what a symbol stands for.
 type SymbolKind uint8
 
 const (
@@ -40,17 +40,17 @@ const (
 	Alias
 )
 
-// A Linkage is who else may know a symbol, and how definitions of it go together.
+// A Linkage is which modules can refer to a symbol, and how its definitions are combined.
 type Linkage uint8
 
 const (
 	External Linkage = iota
 	Local
-	// Weak definitions give way to others and to each other.
+	// Weak definitions are overridden by others.
 	Weak
 	// Appending variables grow together.
 	Appending
-	// AvailableExternally: the definition is a copy of one that lies elsewhere.
+	// AvailableExternally: the definition is a copy of one in another module.
 	AvailableExternally
 )
 
@@ -173,7 +173,7 @@ func readAttributes(r *record, cpus, features map[string]bool) {
 	}
 }
 
-// textIn takes a text that ends in a zero from the front of ops.
+// textIn returns the zero-terminated text at the front of ops and the rest.
 func textIn(ops []uint64) (string, []uint64) {
 	end := slices.Index(ops, 0)
 	if end < 0 {

@@ -61,7 +61,7 @@ func characters(ops []uint64) string {
 	return string(text)
 }
 
-// op gives an operand, or zero where the record is shorter.
+// op returns an operand, or zero if the record is shorter.
 func (r *record) op(i int) uint64 {
 	if i < len(r.ops) {
 		return r.ops[i]
@@ -108,9 +108,9 @@ func (s *stream) enter() *block {
 	return b
 }
 
-// read gives what is in a block: its records to each, and the blocks in it to
-// inner, which may read them; those that it leaves are passed over. The cursor is
-// behind the block afterwards.
+// read reads a block: it calls each with its records, and inner with the blocks in it, which
+// inner may read; those that it doesn't read are skipped. Afterwards the cursor is behind the
+// block.
 func (s *stream) read(b *block, each func(*record), inner func(*block)) {
 	if s.depth++; s.depth > maxDepth {
 		s.bits.fail(ErrFormat, "blocks in blocks, %d deep", s.depth)
@@ -157,7 +157,7 @@ func (s *stream) step(b *block, each func(*record), inner func(*block)) bool {
 	return true
 }
 
-// readInfo takes in the abbreviations that a block defines for others.
+// readInfo records the abbreviations that a block defines for other blocks.
 func (s *stream) readInfo(b *block) {
 	var about uint64
 	known := false

@@ -20,7 +20,7 @@ var (
 	ErrTooLarge  = errors.New("larger than this reader takes")
 )
 
-// An Error says which part of an ELF file cannot be read.
+// An Error names the part of an ELF file that cannot be read.
 type Error struct {
 	Part string // "section table", "section .symtab"
 	Err  error

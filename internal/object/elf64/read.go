@@ -27,12 +27,12 @@ func readFull(r io.ReaderAt, b []byte, offset int64) error {
 		return nil
 	}
 	if err == nil || errors.Is(err, io.EOF) {
-		return ErrTruncated // the file is shorter than it was said to be
+		return ErrTruncated // the file is shorter than the given size
 	}
 	return err
 }
 
-// nameSections gives every section its name.
+// nameSections sets the names of all sections.
 func (f *File) nameSections() error {
 	const part = "section names"
 	if f.nameSection == 0 {
@@ -55,7 +55,7 @@ func (f *File) nameSections() error {
 	return nil
 }
 
-// Section gives the first section of a name, or nil.
+// Section returns the first section of a name, or nil.
 func (f *File) Section(name string) *Section {
 	for i := range f.Sections {
 		if f.Sections[i].Name == name {
@@ -65,8 +65,8 @@ func (f *File) Section(name string) *Section {
 	return nil
 }
 
-// Bytes says where in the file the contents of a section are. A section
-// without contents in the file has length 0.
+// Bytes returns where in the file the contents of a section are. A section without contents in
+// the file has length 0.
 func (f *File) Bytes(s *Section) (offset, length int64, err error) {
 	if s.Type == NoBits {
 		return 0, 0, nil
@@ -115,8 +115,7 @@ func (f *File) Strings(s *Section, limit int64) (Strings, error) {
 // bytes, so a small file could otherwise ask for a very long search.
 func (s Strings) budget() int { return 1<<26 + 64*len(s) }
 
-// at gives the string at an offset. Offset 0 is the empty name, also of an
-// empty table.
+// at returns the string at an offset. Offset 0 is the empty name, also of an empty table.
 func (s Strings) at(offset uint32, budget *int) (string, error) {
 	if uint64(offset) >= uint64(len(s)) {
 		if offset == 0 {

@@ -25,8 +25,8 @@ const (
 	SectionSymbol SymbolType = 3
 )
 
-// Undefined is the section of a symbol that is defined elsewhere, and Common that of
-// one that the linker gives memory to; the value of such a symbol is its alignment.
+// Undefined is the section of a symbol that is defined elsewhere, and Common that of one that
+// the linker allocates; the value of such a symbol is its alignment.
 const (
 	Undefined = 0
 	Common    = 0xfff2
@@ -102,7 +102,7 @@ func (t *SymbolTable) Len() int { return len(t.rows) / SymbolSize }
 
 func (t *SymbolTable) row(i int) []byte { return t.rows[i*SymbolSize : (i+1)*SymbolSize] }
 
-// At gives the symbol of an index.
+// At returns the symbol of an index.
 func (t *SymbolTable) At(i int) Symbol {
 	const extendedIndex = 0xffff
 	le := binary.LittleEndian
@@ -124,7 +124,7 @@ func (t *SymbolTable) At(i int) Symbol {
 	return y
 }
 
-// All gives the symbols in their order.
+// All returns the symbols in their order.
 func (t *SymbolTable) All() iter.Seq2[int, Symbol] {
 	return func(yield func(int, Symbol) bool) {
 		for i := range t.Len() {

@@ -41,7 +41,7 @@ var (
 	ErrObfuscated = errors.New("payload is obfuscated")
 )
 
-// An Error says where in a fat binary something is wrong.
+// An Error is where in a fat binary something is wrong.
 type Error struct {
 	Offset int64 // of the container or member
 	Err    error
@@ -50,7 +50,7 @@ type Error struct {
 func (e *Error) Error() string { return fmt.Sprintf("fat binary at %#x: %v", e.Offset, e.Err) }
 func (e *Error) Unwrap() error { return e.Err }
 
-// A Kind says what a payload is. There are more than the ones named here.
+// A Kind is the type of a payload. There are more than the ones named here.
 type Kind uint16
 
 const (
@@ -197,8 +197,8 @@ func readContainer(r io.ReaderAt, offset, size int64) (*Container, error) {
 	return c, nil
 }
 
-// readMember reads the header of the member at offset in a container that ends
-// at end, and says where the next member is.
+// readMember reads the header of the member at offset in a container that ends at end, and
+// returns where the next member is.
 func readMember(r io.ReaderAt, offset, end int64) (m *Member, next int64, err error) {
 	le := binary.LittleEndian
 	var fixed [fixedSize]byte
@@ -254,7 +254,7 @@ func parseMember(b []byte) *Member {
 	return m
 }
 
-// parseVariable takes identifier and options out of the whole header.
+// parseVariable reads identifier and options from the whole header.
 func (m *Member) parseVariable(b []byte) (err error) {
 	le := binary.LittleEndian
 	if m.Ident, err = textAt(b, le.Uint32(b[32:]), le.Uint32(b[36:])); err != nil {

@@ -4,11 +4,10 @@ import "fmt"
 
 // decodeLZ4 expands one LZ4 block into dst, which it fills exactly.
 //
-// A block is a row of sequences: a token (upper half: number of literals,
-// lower half: length of the match, less 4; 15 in either says that bytes follow
-// which add to it, up to the first below 255), the literals, then where the
-// match starts, counted back from here in 16 bits. The last sequence ends
-// after its literals.
+// A block is a row of sequences: a token (upper half: number of literals, lower half: length
+// of the match, less 4; if either is 15, bytes follow which are added to it, up to the first
+// below 255), the literals, then the distance back to the start of the match in 16 bits. The
+// last sequence ends after its literals.
 func decodeLZ4(dst, src []byte) error {
 	const minMatch = 4
 	at := 0

@@ -92,7 +92,7 @@ func expandZstd(data []byte, size int64) ([]byte, error) {
 	if err := header.Decode(data); err != nil {
 		return nil, fmt.Errorf("%w: zstd: %w", ErrFormat, err)
 	}
-	// A compressor takes no window larger than the data, rounded up.
+	// A compressor uses no window larger than the data, rounded up.
 	if header.WindowSize > 2*uint64(size)+ratioSlack {
 		return nil, fmt.Errorf("%w: zstd: window of %d bytes for %d", ErrFormat, header.WindowSize, size)
 	}

@@ -8,12 +8,11 @@ import (
 	"github.com/warpld/warpld/internal/object/offload"
 )
 
-// clang lists what the host program registers, and so can name, in a section of
-// records:
+// clang lists what the host program registers, and so can name, in a section of records:
 //
 //	 0 u64 reserved, 8 u16 version, 10 u16 programming model, 12 u32 flags
 //	16 address of the host's side, 24 address of the name
-//	32 u64 size of a variable, 0: a kernel; 40 u64 data, 48 auxiliary address
+//	32 u64 size of a variable, 0 for a kernel, 40 u64 data, 48 auxiliary address
 //
 // The addresses are relocations in an object.
 const (
@@ -30,9 +29,8 @@ const (
 	maxNameText    = 1 << 16
 )
 
-// readClang takes what clang's parts of an object say: where its containers are
-// and what the host refers to. An object with device code and without entries
-// refers to nothing.
+// readClang reads what clang adds to an object: its containers and what the host refers to. An
+// object with device code and without entries refers to nothing.
 func (f *File) readClang(e *elf64.File) error {
 	for i := range e.Sections {
 		if s := &e.Sections[i]; s.Name == offload.Section {
@@ -88,8 +86,8 @@ func (f *File) readEntries(e *elf64.File, s *elf64.Section) error {
 	return nil
 }
 
-// namesOfEntries gives the texts that relocations of a section lead to, by their
-// place in it.
+// namesOfEntries returns the texts that relocations of a section point to, by their offset in
+// it.
 func namesOfEntries(e *elf64.File, s *elf64.Section) (map[uint64]string, error) {
 	names := map[uint64]string{}
 	for i := range e.Sections {
@@ -127,7 +125,7 @@ type texts struct {
 	read map[uint32][]byte
 }
 
-// at gives the string at a place of a section; empty: there is none.
+// at returns the string at an offset of a section, or "" if there is none.
 func (t *texts) at(section uint32, offset uint64) (string, error) {
 	data, known := t.read[section]
 	if !known {

@@ -36,12 +36,12 @@ const (
 // A Span is a piece of a file.
 type Span struct{ Offset, Size int64 }
 
-// A File is what a host object says about device code.
+// A File is what a host object holds about device code.
 type File struct {
 	Machine elf64.Machine
 	Type    elf64.Type
-	// Relocatable are the sections with device code that a device link takes,
-	// Linked those with code that it does not take.
+	// Relocatable are the sections with device code for a device link, Linked those with code
+	// that needs none.
 	Relocatable []Span
 	Linked      []Span
 	// ModuleIDs are the arguments of DEFINE_REGISTER_FUNC, one for each fat
@@ -61,10 +61,9 @@ type HostRefs struct {
 	Kernels   Refs
 	Devices   Refs
 	Constants Refs
-	// Missing are the sections that are not there or have no bytes (an empty
-	// list has one). nvlink takes an object without the section of external
-	// kernels to say nothing about what it refers to, and the other sections
-	// to be empty when they are missing.
+	// Missing are the sections that are absent or have no bytes (an empty list has one). For
+	// nvlink an object without the section of external kernels records nothing about what it
+	// refers to, and the other sections are empty if they are missing.
 	Missing []string
 }
 
@@ -74,7 +73,7 @@ type Refs struct{ External, Internal []string }
 // externalKernels is the section that decides whether host references count.
 const externalKernels = ".nvHRKE"
 
-// Known reports whether the object says what it refers to.
+// Known reports whether the object records what it refers to.
 func (h *HostRefs) Known() bool {
 	for _, name := range h.Missing {
 		if name == externalKernels {
@@ -115,7 +114,7 @@ func Read(r io.ReaderAt, size int64) (*File, error) {
 	return f, f.readClang(e)
 }
 
-// add takes what a section has to say.
+// add reads a section into f.
 func (f *File) add(e *elf64.File, s *elf64.Section, span Span) error {
 	switch {
 	case span.Size == 0:
@@ -172,8 +171,7 @@ func (h *HostRefs) read(e *elf64.File) error {
 	return nil
 }
 
-// split separates strings that end in NULs. Empty ones are padding, or say
-// that a list is empty.
+// split separates strings that end in NULs. Empty ones are padding, or mark an empty list.
 func split(text []byte) []string {
 	return strings.FieldsFunc(string(text), func(c rune) bool { return c == 0 })
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
-// Registered are the device symbols that nvcc's host code registers with the runtime:
-// all kernels and variables of its translation unit, whether anything uses them or
-// not. It calls a function of the runtime for each one, with its name; where the
-// calls and the names are, relocations of the code tell.
+// Registered are the device symbols that nvcc's host code registers with the runtime: all
+// kernels and variables of its translation unit, used or not. It calls a function of the
+// runtime for each one, with its name; the relocations of the code show where the calls and
+// the names are.
 type Registered struct{ Kernels, Variables []string }
 
-// ErrIndirect: the host code calls the runtime by addresses that it loads once for many
-// calls, so relocations don't tell what it registers.
+// ErrIndirect: the host code calls the runtime by addresses that it loads once for many calls,
+// so the relocations don't show what it registers.
 var ErrIndirect = errors.New("calls through pointers")
 
 // registering are the runtime's functions, and whether they register a kernel.
@@ -108,7 +108,7 @@ func (f *Registered) register(name string, kernel bool) {
 	}
 }
 
-// isText says whether a section may hold names: data that nobody writes.
+// isText reports whether a section may hold names: it is read-only data.
 func isText(e *elf64.File, section uint32) bool {
 	if section == elf64.Undefined || uint64(section) >= uint64(len(e.Sections)) {
 		return false
@@ -123,7 +123,7 @@ type relocation struct {
 	addend       uint64
 }
 
-// calls says whether the relocation is one of a direct call.
+// calls reports whether the relocation is that of a direct call.
 func (r *relocation) calls(m elf64.Machine) bool {
 	switch m {
 	case elf64.X8664:

@@ -7,9 +7,9 @@ import (
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
-// Carry gives a host object without host code, in which device linkers find a fat
-// binary, its module id and the host references; nil references leave the sections
-// out. It is how device code of ours is put among the objects of a link.
+// Carry returns a host object without host code, in which device linkers find a fat binary,
+// its module id and the host references. Without references it has no sections for them.
+// warpld adds its own device code to the objects of a link in this form.
 func Carry(fatbin []byte, moduleID string, refs *HostRefs) []byte {
 	w := &writer{}
 	w.section(RelocatableSection, fatbin)
@@ -46,7 +46,7 @@ func joined(list []string) []byte {
 	return b.Bytes()
 }
 
-// A writer puts sections one after the other behind the ELF header.
+// A writer appends sections after the ELF header.
 type writer struct {
 	body    bytes.Buffer
 	names   bytes.Buffer

@@ -8,11 +8,11 @@ type BitcodeSymbol struct {
 	Declared     bool
 	Kernel       bool
 	AddressSpace uint64 // 0: a function
-	Linkage      uint64 // as in the record; 0: external, 3: internal, 19: linkonce_odr
+	Linkage      uint64 // as in the record: 0 is external, 3 internal, 19 linkonce_odr
 }
 
-// A BitcodeFile is a file of LLVM bitcode to be made. Functions in it have no bodies,
-// so that LLVM takes it only if all of them are declared.
+// A BitcodeFile is a file of LLVM bitcode to be written. Functions in it have no bodies, so
+// that LLVM accepts it only if all of them are declarations.
 type BitcodeFile struct {
 	Producer string // empty: "LLVM22.1.8"
 	Epoch    uint64
@@ -22,12 +22,12 @@ type BitcodeFile struct {
 	Symbols  []BitcodeSymbol
 	Flags    map[string]uint64 // of one name at most, because the order is not fixed
 	Thin     bool
-	Version  uint64 // of the module; 0: 2
-	Modules  int    // how often the module is in it; 0: once
+	Version  uint64 // of the module; 0 stands for 2
+	Modules  int    // how many copies of the module it holds; 0 stands for 1
 	Wrapped  bool
 }
 
-// Bitcode gives the bytes of the file.
+// Bitcode returns the bytes of the file.
 func Bitcode(f BitcodeFile) []byte {
 	w := &bitWriter{}
 	w.fixed(0xdec04342, 32)
@@ -185,7 +185,7 @@ func (w *bitWriter) align() {
 	}
 }
 
-// width sets the width of abbreviation ids and gives the old one.
+// width sets the width of abbreviation ids and returns the old one.
 func (w *bitWriter) width(n uint64) uint64 {
 	old := w.abbrevWidth
 	w.abbrevWidth = n
@@ -247,7 +247,7 @@ func (w *bitWriter) blob(code uint64, bytes string, ops ...uint64) {
 	w.align()
 }
 
-// An OffloadImage is one piece of device code as clang puts it into host objects.
+// An OffloadImage is one piece of device code as clang stores it in host objects.
 type OffloadImage struct {
 	Kind   uint16 // 2: bitcode, 3: cubin
 	Triple string
@@ -255,7 +255,7 @@ type OffloadImage struct {
 	Data   []byte
 }
 
-// Offloading gives the contents of the section .llvm.offloading.
+// Offloading returns the contents of the section .llvm.offloading.
 func Offloading(images ...OffloadImage) []byte {
 	var section []byte
 	for _, image := range images {
@@ -293,8 +293,8 @@ func Offloading(images ...OffloadImage) []byte {
 	return section
 }
 
-// ClangObject gives a host object as clang makes it: containers, and entries for
-// kernels and variables that the host registers.
+// ClangObject returns a host object as clang writes it: containers, and entries for kernels
+// and variables that the host registers.
 func ClangObject(offloading []byte, kernels, variables []string) []byte {
 	var entries, names, relocations []byte
 	for i, name := range append(append([]string(nil), kernels...), variables...) {

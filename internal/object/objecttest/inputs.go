@@ -1,8 +1,7 @@
 package objecttest
 
-// HostObject gives a host object with a section of relocatable fat binaries,
-// the module ids and host references by section name; a reference that ends
-// without NUL gets one.
+// HostObject returns a host object with a section of relocatable fat binaries, the module ids,
+// and host references by section name; a NUL is added to a reference without one.
 func HostObject(fatbins []byte, ids string, refs map[string]string) []byte {
 	sections := []Section{{Name: ".text", Data: []byte("host code")}}
 	if ids != "" {
@@ -41,7 +40,7 @@ type CubinFile struct {
 	Text     []byte
 }
 
-// Cubin gives device code as CUDA 13.0 makes it.
+// Cubin returns device code as CUDA 13.0 writes it.
 func Cubin(f CubinFile) []byte {
 	const (
 		symtab = 2
@@ -101,7 +100,7 @@ func noteOf(desc []byte) []byte {
 	return pad(append(b, desc...), 4)
 }
 
-// LTOIR gives an NVVM container for an architecture; specific is suffix "a".
+// LTOIR returns an NVVM container for an architecture; specific is suffix "a".
 func LTOIR(arch int, specific bool) []byte {
 	fields := []uint16{1, uint16(10 * arch), 2, 2}
 	if specific {

@@ -31,11 +31,11 @@ type ELFFile struct {
 	ABIVersion byte
 	Flags      uint32
 	Sections   []Section
-	// Extended puts the counts where files with very many sections have them.
+	// Extended writes the counts where files with very many sections have them.
 	Extended bool
 }
 
-// ELF gives the bytes of the file.
+// ELF returns the bytes of the file.
 func ELF(f ELFFile) []byte {
 	const (
 		headerSize = 64
@@ -111,7 +111,7 @@ type Symbol struct {
 	Size    uint64
 }
 
-// Symbols gives a symbol table, with the null symbol, and its names.
+// Symbols returns a symbol table, with the null symbol, and its string table.
 func Symbols(symbols ...Symbol) (rows, names []byte) {
 	names = []byte{0}
 	rows = make([]byte, 24)
@@ -135,7 +135,7 @@ type Relocation struct {
 	Addend       int64
 }
 
-// Relocations gives such a table.
+// Relocations returns a table of relocations.
 func Relocations(list ...Relocation) (rows []byte) {
 	for _, r := range list {
 		rows = le.AppendUint64(rows, r.Place)
@@ -158,7 +158,7 @@ type Member struct {
 	Compression string
 }
 
-// Fatbin gives a fat binary.
+// Fatbin returns a fat binary.
 func Fatbin(members ...Member) []byte {
 	var body []byte
 	for _, m := range members {
@@ -239,10 +239,10 @@ type File struct {
 	Data []byte
 }
 
-// Archive gives an archive with GNU's long names, after a symbol table.
+// Archive returns an archive with GNU's long names, after a symbol table.
 func Archive(files ...File) []byte { return archive("!<arch>\n", files) }
 
-// ThinArchive gives an archive that has only the names of its members.
+// ThinArchive returns an archive that has only the names of its members.
 func ThinArchive(files ...File) []byte { return archive("!<thin>\n", files) }
 
 func archive(magic string, files []File) []byte {
@@ -263,7 +263,7 @@ func archive(magic string, files []File) []byte {
 	return []byte(a)
 }
 
-// ArchiveHeader gives the header of a member.
+// ArchiveHeader returns the header of a member.
 func ArchiveHeader(name string, size int) string {
 	return fmt.Sprintf("%-16s%-12d%-6d%-6d%-8s%-10d`\n", name, 0, 0, 0, "644", size)
 }

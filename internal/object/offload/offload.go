@@ -32,7 +32,7 @@ var (
 // Section is where host objects keep the containers.
 const Section = ".llvm.offloading"
 
-// A Kind says what an image is. There are more than the ones named here.
+// A Kind is the type of an image. There are more than the ones named here.
 type Kind uint16
 
 const (
@@ -98,8 +98,7 @@ func Read(r io.ReaderAt, size int64) ([]Image, error) {
 	return images, nil
 }
 
-// A container is one that is being read; size is what it says of itself once its
-// header was read.
+// A container is one that is being read; size is the one in its header once that was read.
 type container struct {
 	r     io.ReaderAt
 	start int64
@@ -137,7 +136,7 @@ func (c *container) read() (Image, error) {
 	return image, c.properties(&image, le.Uint64(entry[8:]), le.Uint64(entry[16:]))
 }
 
-// properties reads what the container says about its image.
+// properties reads the properties of the container's image.
 func (c *container) properties(image *Image, at, count uint64) error {
 	if count > maxPairs {
 		return fmt.Errorf("%w: %d properties", ErrFormat, count)

@@ -46,7 +46,7 @@ type Rule struct {
 	Text     string
 	File     string // name of the file in its folder
 	Line     int    // of the marker
-	Mutation string // how to remove the rule; empty: drop the statement
+	Mutation string // how to remove the rule, or empty to drop the statement
 
 	path     string
 	from, to int // bytes of the file that the mutation replaces
@@ -272,7 +272,7 @@ func (t target) text(from, to token.Pos) string {
 	return string(t.src[t.set.Position(from).Offset:t.set.Position(to).Offset])
 }
 
-// condition is the expression that decides in a statement; nil: there is none.
+// condition returns the condition of a statement, or nil if it has none.
 func (t target) condition() ast.Expr {
 	switch n := t.node.(type) {
 	case *ast.IfStmt:
