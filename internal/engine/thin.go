@@ -189,8 +189,8 @@ func ThinRemarks(r *action.Result) (remarks []string) {
 // SummarizedModule returns the module that an action of Summarize wrote.
 func SummarizedModule(r *action.Result) action.Content { return r.Outputs[summarizedFile] }
 
-// RepairNames makes names of PTX of those that ThinLTO gives to what one module lets
-// another have: NAME.llvm.HASH. Strings and comments stay as they are.
+// RepairNames replaces the names of ThinLTO's promoted symbols, NAME.llvm.HASH, by names that
+// PTX allows. Strings and comments are copied.
 func RepairNames(text []byte) []byte {
 	const mark = ".llvm."
 	repaired := bytes.Clone(text)

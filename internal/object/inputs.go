@@ -19,25 +19,25 @@ import (
 // readAtOnce is how many files are read, and so are open, at the same time.
 const readAtOnce = 16
 
-// Inputs are what a command line says about the inputs of a link.
+// Inputs are the inputs of a link, as the command line names them.
 type Inputs struct {
 	Files       []string
 	Libraries   []string      // of -l
 	LibraryPath []string      // of -L
 	LTO         bool          // LTO-IR by itself may be an input
-	Machine     elf64.Machine // of the host, which libraries must be for; 0: any
+	Machine     elf64.Machine // of the host, which libraries must be for; 0 is any machine
 	Release     gpu.Release   // of CUDA, whose rules apply
 }
 
-// Read reads one file. An archive gives an Object for each member.
+// Read reads one file. For an archive it returns an Object for each member.
 func Read(path string, lto bool, report func(*message.Message)) ([]*Object, error) {
 	return ReadAll(Inputs{Files: []string{path}, LTO: lto}, report)
 }
 
-// ReadAll reads all inputs in the order in which nvlink links them: files, then
-// libraries. It gives an Object also for what takes no part in the link, with
-// the reason. Messages that do not stop the link go to report, and the error is
-// the one of the first input that has one, whichever was read first.
+// ReadAll reads all inputs in the order in which nvlink links them: files, then libraries. It
+// also returns Objects that are not linked, with the reason. Messages that do not stop the
+// link go to report. The error is that of the first input in link order, whichever was read
+// first.
 func ReadAll(in Inputs, report func(*message.Message)) ([]*Object, error) {
 	folder, err := os.Getwd()
 	if err != nil {
@@ -87,8 +87,8 @@ func readFiles(paths []string, readers []*reader) error {
 	return nil
 }
 
-// join puts together what the readers found. An archive that is named twice,
-// by whatever path, is linked once.
+// join combines what the readers found. An archive that is named twice, by whatever path, is
+// linked once.
 func join(readers []*reader, report func(*message.Message)) []*Object {
 	type stamp struct {
 		size     int64
@@ -149,8 +149,8 @@ func libraryFile(folder, name, extension string) string {
 	return strings.TrimSuffix(folder, "/") + "/lib" + name + extension
 }
 
-// incompatible says why a library is passed over in the search, if it is: its
-// first member is not for this host.
+// incompatible returns why the search skips a library, if it does: its first member is not for
+// this host.
 func (in *Inputs) incompatible(path string) (why, err error) {
 	origin := message.Origin{File: path}
 	f, source, err := openFile(path)
@@ -177,8 +177,8 @@ func (in *Inputs) incompatible(path string) (why, err error) {
 	return errors.New("the archive has no members"), nil
 }
 
-// wrongHost says why the first member of a library is not one for a machine.
-// Device code is for any.
+// wrongHost returns why the first member of a library is not for a machine. Device code is for
+// any machine.
 func wrongHost(r io.ReaderAt, m ar.Member, machine elf64.Machine) error {
 	h, err := elf64.ReadHeader(r, m.Size)
 	switch {

@@ -6,7 +6,7 @@ import (
 	"github.com/warpld/warpld/internal/gpu"
 )
 
-// Stored gives a container whose only member is a cubin as it is.
+// Stored returns a container whose only member is an uncompressed cubin.
 func Stored(cubin []byte, a gpu.Arch) []byte {
 	padded := (len(cubin) + 7) &^ 7
 	data := make([]byte, preambleSize+fixedSize+padded)

@@ -42,15 +42,14 @@ var embeddings = map[string]string{
 // pending counts, by rule, the violations that are left in packages that are being
 // rebuilt, wherever the code moves. A count may only fall.
 var pending = map[string]int{
-	"methods and fields": 19,
-	"embedded state":     18,
+	"methods and fields": 3,
+	"embedded state":     10,
 	"complexity":         7,
 	"function length":    1,
-	"line length":        420,
-	"mixed conditions":   79,
+	"line length":        391,
+	"mixed conditions":   66,
 	"shadowed builtins":  8,
-	"wording":            98,
-	linkViolations:       1,
+	"wording":            71,
 }
 
 // A violation is one place that breaks a rule.
