@@ -159,6 +159,9 @@ func parseJob(args []string) (*job, error) {
 		}
 	}
 	if j.output == "" || len(record) != 5 {
+		if j.settings.NotCovered != "" {
+			return nil, &device.Unsupported{What: "the option " + j.settings.NotCovered}
+		}
 		return nil, fmt.Errorf("%w: an output and five fields of a record are wanted", ErrUsage)
 	}
 	j.settings.Options.Record = cubin.Tool{Output: record[0], Name: record[1], Version: record[2], Build: record[3],
