@@ -56,6 +56,7 @@ var objects = map[string]func(ts *testscript.TestScript, names []string) []byte{
 	},
 	"heavy":      func(*testscript.TestScript, []string) []byte { return heavyKernel() },
 	"host":       hostObject,
+	"host-only":  func(*testscript.TestScript, []string) []byte { return objecttest.HostObject(nil, "", nil) },
 	"lto":        ltoObject,
 	"native":     nativeObject,
 	"obfuscated": obfuscatedObject,

@@ -20,6 +20,7 @@ import (
 	"github.com/warpld/warpld/internal/link"
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object/cubin"
+	"github.com/warpld/warpld/internal/options"
 	"github.com/warpld/warpld/internal/toolkit"
 )
 
@@ -34,6 +35,10 @@ func Main(m *testing.M, run Command) {
 		"warpld":       func() { os.Exit(warpld(run)) },
 		"test-ptxas":   func() { os.Exit(ptxas(os.Args[1:])) },
 		"test-compile": func() { os.Exit(copyCompiler(os.Args[1:])) },
+	}
+	programs["clang-nvlink-wrapper"] = func() {
+		translate := options.StandIn("clang-nvlink-wrapper")
+		os.Exit(link.RunAs(context.Background(), caller(), translate, os.Args[1:]))
 	}
 	for name, program := range llvmPrograms {
 		programs[name] = func() {
@@ -77,7 +82,19 @@ const selfVariable = "TEST_WARPLD"
 const workerArgument = "worker"
 
 func warpld(run Command) int {
-	caller := link.Caller{
+	args := os.Args[1:]
+	switch {
+	case len(args) > 0 && args[0] == workerArgument:
+		return work(args[1:])
+	case len(args) > 0 && strings.HasPrefix(args[0], "-"):
+		return link.Run(context.Background(), caller(), args)
+	}
+	return run(context.Background(), caller(), args)
+}
+
+// caller is the world of a script.
+func caller() link.Caller {
+	return link.Caller{
 		Self:   os.Getenv(selfVariable),
 		Origin: os.Args[0],
 		Stdout: os.Stdout,
@@ -85,14 +102,6 @@ func warpld(run Command) int {
 		Env:    os.Getenv,
 		Width:  func() int { return 80 },
 	}
-	args := os.Args[1:]
-	switch {
-	case len(args) > 0 && args[0] == workerArgument:
-		return work(args[1:])
-	case len(args) > 0 && strings.HasPrefix(args[0], "-"):
-		return link.Run(context.Background(), caller, args)
-	}
-	return run(context.Background(), caller, args)
 }
 
 // Run runs the scripts of a directory. Beside testscript's own commands they have
