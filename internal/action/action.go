@@ -29,8 +29,8 @@ type Action struct {
 	Env     []string
 	Inputs  []File
 	Outputs []string
-	// Impure says why the result may depend on more than this; empty: it doesn't.
-	// Such a step runs here and is not kept.
+	// Impure is why the result may depend on more than this. It is empty if it does not.
+	// An impure step runs on this machine and its result is not kept.
 	Impure string
 	// Limit ends the step after this time; zero is no limit.
 	Limit time.Duration
@@ -70,9 +70,9 @@ type File struct {
 type Content struct {
 	Path string
 	Load func() ([]byte, error)
-	// Stream has bytes that lie in several places; nil: they are one piece.
+	// Stream has bytes that lie in several places. It is nil if they are one piece.
 	Stream Stream
-	// Sum gives the digest of what is loaded; nil: it is loaded for that.
+	// Sum returns the digest of what is loaded. Without it, it is loaded for that.
 	Sum func() (Digest, error)
 }
 
@@ -173,7 +173,7 @@ type Result struct {
 	Outputs     map[string]Content
 	// Cached says that the result is an earlier run's; its Usage is that of finding it.
 	Cached bool
-	// Where names the machine that it came from; empty: this one.
+	// Where names the machine that it came from. It is empty for this one.
 	Where string
 	// Missing lists the declared outputs that the tool did not write.
 	Missing []string
@@ -185,7 +185,7 @@ func (r *Result) OK() bool {
 	return r.ExitCode == 0 && r.Signal == "" && !r.TimedOut && r.Stalled == 0 && len(r.Missing) == 0
 }
 
-// Ending says how a tool ended that did not end by itself; empty: it did.
+// Ending returns how a tool ended that did not end by itself, or "" if it did.
 func (r *Result) Ending() string {
 	switch {
 	case r.Stalled > 0:

@@ -116,7 +116,8 @@ func symbolsByModule(ctx context.Context, in Input) [][]ptx.Declaration {
 	defer cancel()
 	in.Watch = func(r action.Runner) action.Runner { return r }
 	modules := Modules(in.Plan)
-	s := &scanner[[]ptx.Declaration]{in: &in, tools: tools, modules: modules[:min(len(modules), blameModules)], tolerant: true,
+	modules = modules[:min(len(modules), blameModules)]
+	s := &scanner[[]ptx.Declaration]{in: &in, tools: tools, modules: modules, tolerant: true,
 		read: func(_ int, text []byte) ([]ptx.Declaration, error) {
 			return slices.Collect(ptx.Declarations(text)), nil
 		}}
@@ -128,9 +129,8 @@ func symbolsByModule(ctx context.Context, in Input) [][]ptx.Declaration {
 func bitcodeWith(p *plan.Plan, symbol string, defined bool) []string {
 	var who []string
 	for _, piece := range p.Bitcode {
-		has := func(m bitcode.Module) bool {
-			return slices.ContainsFunc(m.Symbols, func(y bitcode.Symbol) bool { return y.Name == symbol && y.Defined == defined })
-		}
+		is := func(y bitcode.Symbol) bool { return y.Name == symbol && y.Defined == defined }
+		has := func(m bitcode.Module) bool { return slices.ContainsFunc(m.Symbols, is) }
 		if slices.ContainsFunc(piece.Module.Bitcode, has) {
 			who = append(who, piece.Object.Origin.String())
 		}

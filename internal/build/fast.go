@@ -60,7 +60,8 @@ func whyNotSliced(in *Input) string {
 // notSliced returns the message for an error that ends the attempt.
 func notSliced(err error) *message.Message {
 	all := message.Of(err)
-	m := &message.Message{Severity: message.Info, ID: "not-sliced", Tool: "warpld", Text: "linked without slices: " + all[len(all)-1].Text}
+	m := &message.Message{Severity: message.Info, ID: "not-sliced", Tool: "warpld",
+		Text: "linked without slices: " + all[len(all)-1].Text}
 	for _, one := range all[:len(all)-1] {
 		m.Notes = append(m.Notes, one.Text)
 	}

@@ -12,8 +12,9 @@ func TestReportNames(t *testing.T) {
 	modules := []engine.Module{{Origin: "here/a.o"}, {Origin: "lib.a:b.o"}}
 	places := byPlace(modules)
 	r := fastReport{
-		Refused: &message.Message{Text: "linked without slices", Notes: []string{"in " + places[0].Origin + ", " + places[1].Origin}},
-		Said:    []*message.Message{{Text: places[1].Origin + " is large"}},
+		Refused: &message.Message{Text: "linked without slices",
+			Notes: []string{"in " + places[0].Origin + ", " + places[1].Origin}},
+		Said: []*message.Message{{Text: places[1].Origin + " is large"}},
 	}
 	r.name(modules)
 	if got := r.Refused.Notes[0]; got != "in here/a.o, lib.a:b.o" {

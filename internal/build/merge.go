@@ -159,7 +159,8 @@ func (b *build) mergeSettings(record cubin.Tool) merge.Settings {
 // output has to be the same in every byte.
 func toolRecord(in *Input) (cubin.Tool, error) {
 	v := in.Toolkit.Version
-	record := cubin.Tool{Name: "warpld", Version: fmt.Sprintf("for CUDA %s", v), Options: "-arch " + in.Options.Arch.String() + " "}
+	record := cubin.Tool{Name: "warpld", Version: fmt.Sprintf("for CUDA %s", v),
+		Options: "-arch " + in.Options.Arch.String() + " "}
 	if !in.Options.Own.ExactBytes {
 		return record, nil
 	}
@@ -209,8 +210,8 @@ func (b *build) planParts() []Part {
 			shards, id = steps.Optimized, "_llvm"
 		}
 		for _, shard := range shards {
-			parts = append(parts, Part{Assembly: shard, Merge: merge.Part{Origin: m.Origin().String(), Form: merge.Carried, ID: id,
-				Refs: refs, Code: stored(shard.Cubin, target), Cubin: shard.Cubin.Read}})
+			parts = append(parts, Part{Assembly: shard, Merge: merge.Part{Origin: m.Origin().String(),
+				Form: merge.Carried, ID: id, Refs: refs, Code: stored(shard.Cubin, target), Cubin: shard.Cubin.Read}})
 			if refs != nil {
 				refs = &hostelf.HostRefs{} // the first shard has those of all
 			}
@@ -233,8 +234,10 @@ func (b *build) nativeAssemblies() map[*plan.Piece]*Assembly {
 // as PTX has an assembly.
 func nativePart(m *plan.MergePart, a *Assembly, target object.Arch) Part {
 	obj := m.Native.Object
-	p := Part{Piece: m.Native, Assembly: a, Merge: merge.Part{Origin: m.Origin().String(), Form: merge.Carried, ID: obj.RegisterID,
-		Refs: m.Refs, Runtime: plan.IsDeviceRuntime(obj), Code: m.Native.Module.Container, Cubin: m.Native.Module.Data}}
+	p := Part{Piece: m.Native, Assembly: a, Merge: merge.Part{
+		Origin: m.Origin().String(), Form: merge.Carried, ID: obj.RegisterID, Refs: m.Refs,
+		Runtime: plan.IsDeviceRuntime(obj), Code: m.Native.Module.Container, Cubin: m.Native.Module.Data,
+	}}
 	if a != nil {
 		p.Merge.Code, p.Merge.Cubin = stored(a.Cubin, target), a.Cubin.Read
 	}

@@ -67,7 +67,8 @@ func (s *slicedLink) run(ctx context.Context) error {
 	if s.plan, err = slice.Make(scan.found, sliceOptions(b.in)); err != nil {
 		return err
 	}
-	b.decide(fmt.Sprintf("the program is cut into %d slices, together %.2f times its work", len(s.plan.Slices), s.plan.Amplification))
+	b.decide(fmt.Sprintf("the program is cut into %d slices, together %.2f times its work",
+		len(s.plan.Slices), s.plan.Amplification))
 	s.open, s.logs = len(s.plan.Slices), make([][]*message.Message, len(s.plan.Slices))
 	b.result.Steps.Shards = make([]*Assembly, 1+s.open)
 	s.assemble(0, s.plan.Data())
@@ -147,7 +148,8 @@ func (s *slicedLink) assemble(place int, text []byte) {
 // name is in no slice, so the merger has nothing to remove.
 func slicedArguments(arguments []string) []string {
 	arguments = slices.DeleteFunc(slices.Clone(arguments), func(a string) bool {
-		return a == "-ignore-host-info" || strings.HasPrefix(a, "-kernels-used=") || strings.HasPrefix(a, "-variables-used=")
+		return a == "-ignore-host-info" || strings.HasPrefix(a, "-kernels-used=") ||
+			strings.HasPrefix(a, "-variables-used=")
 	})
 	return append(arguments, "-ignore-host-info")
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/warpld/warpld/internal/action"
 	"github.com/warpld/warpld/internal/action/local"
@@ -58,7 +59,7 @@ func Run(ctx context.Context, streams journal.Streams, args []string) error {
 	}
 	end := j.StartProgress(set)
 	defer end()
-	if err := do(ctx, j, set, list, compiler, o); err != nil {
+	if err := do(ctx, j, set, list, compiler, o.Own.TimeLimit); err != nil {
 		return err
 	}
 	return j.WriteRecord(journal.Facts{})
@@ -66,7 +67,8 @@ func Run(ctx context.Context, streams journal.Streams, args []string) error {
 
 // do does the jobs and puts their outputs where the linker wants them. What the compiler
 // said is shown in the order of the jobs.
-func do(ctx context.Context, j *journal.Journal, set *runners.Set, list *jobList, compiler engine.Program, o *options.Options) error {
+func do(ctx context.Context, j *journal.Journal, set *runners.Set, list *jobList, compiler engine.Program,
+	limit time.Duration) error {
 	var graph action.Graph
 	said := make([][]byte, len(list.Jobs))
 	bound := 0
@@ -76,7 +78,7 @@ func do(ctx context.Context, j *journal.Journal, set *runners.Set, list *jobList
 		if err != nil {
 			return err
 		}
-		if a.Limit = o.Own.TimeLimit; a.Impure != "" {
+		if a.Limit = limit; a.Impure != "" {
 			bound++
 		}
 		graph.Add(&action.Step{
@@ -91,7 +93,8 @@ func do(ctx context.Context, j *journal.Journal, set *runners.Set, list *jobList
 	}
 	if bound > 0 {
 		j.Report(&message.Message{Severity: message.Info, ID: "distribution", Tool: "warpld",
-			Text: fmt.Sprintf("%d of %d jobs run here and are not kept: they name files by paths from the root", bound, len(list.Jobs)),
+			Text: fmt.Sprintf("%d of %d jobs run here and are not kept: they name files by paths from the root",
+				bound, len(list.Jobs)),
 			Hint: "give the linker the paths of its inputs from the directory that it is started in"})
 	}
 	err := graph.Run(ctx, j.Watch(set.Runner), set.InFlight)

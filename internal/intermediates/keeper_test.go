@@ -63,7 +63,8 @@ func TestReadable(t *testing.T) {
 // TestClear: a folder of an earlier link loses what that link kept, and nothing else.
 func TestClear(t *testing.T) {
 	k := &keeper{folder: filepath.Join(t.TempDir(), "out.keep")}
-	stale := []string{"module-00000-a.nvvm", "shard-00001/lto.ptx", "native-00000-b/lto.cubin", "part-00002.o", "lto.ptx", "linked.cubin", "linked_lto.bc"}
+	stale := []string{"module-00000-a.nvvm", "shard-00001/lto.ptx", "native-00000-b/lto.cubin", "part-00002.o",
+		"lto.ptx", "linked.cubin", "linked_lto.bc"}
 	foreign := []string{"notes.txt", "module-a", "lto.ptx.orig", "mine/lto.ptx"}
 	for _, name := range append(stale[:len(stale):len(stale)], foreign...) {
 		path := filepath.Join(k.folder, name)

@@ -44,7 +44,8 @@ func New(s Streams) *Journal {
 	status := &progress.Display{Out: s.Stderr, Width: s.Width}
 	s.Stdout, s.Stderr = status.Over(s.Stdout), status
 	log := message.NewLog(s.Stderr, message.Style{Terminal: s.Terminal})
-	return &Journal{streams: s, status: status, log: log, options: &options.Options{}, record: record.Record{Started: time.Now()}}
+	return &Journal{streams: s, status: status, log: log, options: &options.Options{},
+		record: record.Record{Started: time.Now()}}
 }
 
 // SetOptions gives the journal the options of the link, once they are known.
@@ -71,7 +72,8 @@ func (j *Journal) Verbosef(format string, args ...any) {
 
 // Infof reports what an option asked for.
 func (j *Journal) Infof(format string, args ...any) {
-	j.log.Report(&message.Message{Severity: message.Info, ID: "verbose", Tool: "warpld", Text: fmt.Sprintf(format, args...)})
+	text := fmt.Sprintf(format, args...)
+	j.log.Report(&message.Message{Severity: message.Info, ID: "verbose", Tool: "warpld", Text: text})
 }
 
 // Phase notes when a phase begins; what it returns is called at its end.

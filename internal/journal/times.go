@@ -12,7 +12,8 @@ import (
 	"github.com/warpld/warpld/internal/output"
 )
 
-const timeHeader = "source file name , phase name , phase input files , phase output file , arch , tool, metric , unit\n"
+const timeHeader = "source file name , phase name , phase input files , phase output file , " +
+	"arch , tool, metric , unit\n"
 
 // WriteTimes appends to the table of -time, which begins with its header.
 func (j *Journal) WriteTimes(times []build.Time) error {

@@ -180,7 +180,9 @@ func (l *linker) run(ctx context.Context, processes *local.Runner) error {
 		l.journal.Infof("the working directories of the actions are kept in %s", processes.Root())
 	}
 	l.explain()
-	set, err := runners.Open(ctx, runners.Request{Options: l.options, Env: l.caller.Env, Local: processes, Report: l.journal.Report})
+	set, err := runners.Open(ctx, runners.Request{
+		Options: l.options, Env: l.caller.Env, Local: processes, Report: l.journal.Report,
+	})
 	defer set.Close()
 	if err != nil {
 		return err

@@ -13,7 +13,9 @@ func TestReplace(t *testing.T) {
 	if err := os.Symlink(path, linked); err != nil {
 		t.Fatal(err)
 	}
-	for _, test := range []struct{ path, text string }{{path, "first"}, {path, "second"}, {linked, "third"}, {os.DevNull, "nowhere"}} {
+	for _, test := range []struct{ path, text string }{
+		{path, "first"}, {path, "second"}, {linked, "third"}, {os.DevNull, "nowhere"},
+	} {
 		if err := Replace(test.path, strings.NewReader(test.text)); err != nil {
 			t.Fatal(err)
 		}
@@ -29,7 +31,8 @@ func TestReplace(t *testing.T) {
 		t.Errorf("%d files are left, %v", len(entries), err)
 	}
 	missing := filepath.Join(dir, "missing", "out")
-	if err := Replace(missing, strings.NewReader("")); err == nil || err.Error() != "Could not open output file '"+missing+"'" {
+	want := "Could not open output file '" + missing + "'"
+	if err := Replace(missing, strings.NewReader("")); err == nil || err.Error() != want {
 		t.Errorf("a folder that does not exist gives %v", err)
 	}
 }

@@ -117,10 +117,11 @@ func (u *unpacker) write(name string) error {
 	return errors.Join(err, f.Close())
 }
 
-// Inside says whether a name is one of a file in the archive.
+// Inside reports whether a name is one of a file in the archive.
 func Inside(name string) bool {
 	folder, rest, _ := strings.Cut(name, "/")
-	return (folder == Inputs || folder == Libraries) && rest != "" && len(name) < 1024 && path.Clean(name) == name && filepath.IsLocal(name)
+	known := folder == Inputs || folder == Libraries
+	return known && rest != "" && len(name) < 1024 && path.Clean(name) == name && filepath.IsLocal(name)
 }
 
 // check looks at what the manifest says of files.

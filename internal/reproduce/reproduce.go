@@ -42,7 +42,7 @@ type Package struct {
 	LLVM   int    `json:"llvm,omitempty"`
 	// Arguments are those of options.Portable, with names in the archive.
 	Arguments []string `json:"arguments"`
-	// Output is the name of the output file; empty: -o was not given.
+	// Output is the name of the output file. It is empty if -o was not given.
 	Output string `json:"output,omitempty"`
 	// Record is the command line that nvlink would write into its output, if that
 	// has to be the same.

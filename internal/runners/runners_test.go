@@ -16,7 +16,8 @@ import (
 // open makes the runners for some options, and returns what was reported.
 func open(t *testing.T, cacheDir string, args ...string) (set *Set, said []string, err error) {
 	t.Helper()
-	o, err := options.Parse(append([]string{"-arch=sm_80", "-o", "out", "a.o"}, args...), "", os.ReadFile, func(*message.Message) {})
+	args = append([]string{"-arch=sm_80", "-o", "out", "a.o"}, args...)
+	o, err := options.Parse(args, "", os.ReadFile, func(*message.Message) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,8 @@ func (p *program) reason(n *node, row *record.Symbol) {
 		row.Reason, row.ReasonInput = "host code refers to it", n.root.Input
 	case n.by >= 0:
 		row.Reason = "code that is kept needs it"
-	case p.Roots.All != "" && n.Kind != record.KindFunction:
-		row.Reason, row.ReasonInput = "everything may be named from outside: "+p.Roots.All, p.Roots.AllInput
+	case p.link.Roots.All != "" && n.Kind != record.KindFunction:
+		row.Reason, row.ReasonInput = "everything may be named from outside: "+p.link.Roots.All, p.link.Roots.AllInput
 	default:
 		row.Reason = "the tools kept it"
 	}
@@ -27,7 +27,7 @@ var options = map[string]string{record.KindKernel: "-kernels-used", record.KindV
 
 func (p *program) whyRemoved(n *node) string {
 	unnamed := "no host code refers to it"
-	if p.Roots.ByOption {
+	if p.link.Roots.ByOption {
 		unnamed = options[n.Kind] + " does not name it"
 	}
 	switch {
@@ -35,15 +35,15 @@ func (p *program) whyRemoved(n *node) string {
 		return "no call of it was left after optimization"
 	case n.Kind == record.KindFunction:
 		return "no code that is kept calls it"
-	case n.Kind == record.KindKernel && p.Roots.All == "" && n.root == nil:
+	case n.Kind == record.KindKernel && p.link.Roots.All == "" && n.root == nil:
 		return unnamed
 	case n.Kind == record.KindKernel:
 		return "the tools removed it, though it may be named from outside"
 	case n.live:
 		return "no use of it was left after optimization"
-	case p.Roots.All != "" || n.root != nil:
+	case p.link.Roots.All != "" || n.root != nil:
 		return "it was left out by the optimization of the whole program"
-	case p.Traced:
+	case p.link.Traced:
 		return unnamed + ", and no code that is kept uses it"
 	}
 	return unnamed + ", and no use of it was left"

@@ -27,8 +27,8 @@ type Input struct {
 	Symbols []Symbol
 }
 
-// A Root is a pattern of names, and the input whose host code has it; empty: it is
-// from the command line.
+// A Root is a pattern of names, and the input whose host code has it. One from the
+// command line has no input.
 type Root struct{ Pattern, Input string }
 
 // Roots are what may be named from outside.
@@ -57,7 +57,7 @@ type Link struct {
 // Explain gives each symbol with what became of it, in the order of the inputs, and of
 // each input the names of those that it refers to.
 func (l *Link) Explain() (rows []record.Symbol, uses [][]string) {
-	p := &program{Link: l, byName: map[string]int{}, own: make([]map[string]int, len(l.Inputs))}
+	p := &program{link: l, byName: map[string]int{}, own: make([]map[string]int, len(l.Inputs))}
 	p.collect()
 	p.place()
 	p.trace()
@@ -75,10 +75,10 @@ func (l *Link) Explain() (rows []record.Symbol, uses [][]string) {
 
 // uses follows the references of each input to the inputs that define what it needs.
 func (p *program) uses() [][]string {
-	uses := make([][]string, len(p.Inputs))
-	for i := range p.Inputs {
+	uses := make([][]string, len(p.link.Inputs))
+	for i := range p.link.Inputs {
 		used := map[int]bool{}
-		for _, y := range p.Inputs[i].Symbols {
+		for _, y := range p.link.Inputs[i].Symbols {
 			for _, name := range y.Refs {
 				if to, known := p.resolve(i, name); known && p.nodes[to].input != i {
 					used[p.nodes[to].input] = true
@@ -86,7 +86,7 @@ func (p *program) uses() [][]string {
 			}
 		}
 		for _, other := range slices.Sorted(maps.Keys(used)) {
-			uses[i] = append(uses[i], p.Inputs[other].Name)
+			uses[i] = append(uses[i], p.link.Inputs[other].Name)
 		}
 	}
 	return uses
@@ -114,15 +114,15 @@ type node struct {
 }
 
 type program struct {
-	*Link
+	link   *Link
 	nodes  []node
 	byName map[string]int   // of symbols that inputs share
 	own    []map[string]int // of those that an input has for itself
 }
 
 func (p *program) collect() {
-	for i := range p.Inputs {
-		in := &p.Inputs[i]
+	for i := range p.link.Inputs {
+		in := &p.link.Inputs[i]
 		p.own[i] = map[string]int{}
 		for j := range in.Symbols {
 			y := &in.Symbols[j]
@@ -149,8 +149,8 @@ func (p *program) collect() {
 func (p *program) place() {
 	type key struct{ kind, name string }
 	same, other := map[key][]*Place{}, map[key][]*Place{}
-	for i := range p.Output {
-		o := &p.Output[i]
+	for i := range p.link.Output {
+		o := &p.link.Output[i]
 		same[key{o.Kind, o.Name}] = append(same[key{o.Kind, o.Name}], o)
 		if base := baseName(o.Name); base != o.Name {
 			other[key{o.Kind, base}] = append(other[key{o.Kind, base}], o)
@@ -196,8 +196,8 @@ func (p *program) trace() {
 	for i := range p.nodes {
 		n := &p.nodes[i]
 		n.root = p.rootOf(n)
-		all := p.Roots.All != "" && n.place != nil && n.Kind != record.KindFunction
-		if n.live = n.root != nil && n.place != nil || all; n.live {
+		all := p.link.Roots.All != "" && n.place != nil && n.Kind != record.KindFunction
+		if n.live = (n.root != nil && n.place != nil) || all; n.live {
 			todo = append(todo, i)
 		}
 	}
@@ -224,10 +224,10 @@ func (p *program) spread(todo []int) {
 
 // rootOf finds who names a symbol from outside.
 func (p *program) rootOf(n *node) *Root {
-	list := p.Roots.Variables
+	list := p.link.Roots.Variables
 	switch n.Kind {
 	case record.KindKernel:
-		list = p.Roots.Kernels
+		list = p.link.Roots.Kernels
 	case record.KindFunction:
 		return nil
 	}
