@@ -117,7 +117,8 @@ func TestRefs(t *testing.T) {
 
 func TestAppend(t *testing.T) {
 	m := &Module{Text: []byte("a // c\n b/**/c.d \"a\" %a")}
-	got, err := m.Append(nil, Range{0, len(m.Text)}, func(w []byte) string { return map[string]string{"a": "x", "%a": "%y"}[string(w)] })
+	got, err := m.Append(nil, Range{0, len(m.Text)},
+		func(w []byte) string { return map[string]string{"a": "x", "%a": "%y"}[string(w)] })
 	if want := "x  \n b c.d \"a\" %y"; err != nil || string(got) != want {
 		t.Errorf("%q, %v; want %q", got, err, want)
 	}

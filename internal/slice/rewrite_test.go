@@ -145,8 +145,10 @@ func TestCanonical(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := strings.NewReplacer("$str$7", "$str", "$str$9", "$str$123", "__local_depot10", "__local_depot3", "$L__BB10_", "$L__BB3_",
-		"prototype_4", "prototype_0", "// comment", "// callseq 5, 0", ".func dead()\n{\n", ".func dead2()\n{\n", "call dead", "call dead2").Replace(text)
+	other := strings.NewReplacer("$str$7", "$str", "$str$9", "$str$123", "__local_depot10", "__local_depot3",
+		"$L__BB10_", "$L__BB3_",
+		"prototype_4", "prototype_0", "// comment", "// callseq 5, 0", ".func dead()\n{\n",
+		".func dead2()\n{\n", "call dead", "call dead2").Replace(text)
 	second, err := s.Rewrite([]byte(other))
 	if err != nil {
 		t.Fatal(err)
@@ -162,9 +164,11 @@ func TestCanonical(t *testing.T) {
 
 // TestNamesakes: local symbols of an ambiguous name stay local, under canonical names.
 func TestNamesakes(t *testing.T) {
-	module := ".global .u32 n = 1;\n.func fl()\n" + calls() + ".visible .entry %()\n{\n\tld.global.u32 %r1, [n];\n\tmov.u64 %rd1, fl;\n}\n"
+	module := ".global .u32 n = 1;\n.func fl()\n" + calls() +
+		".visible .entry %()\n{\n\tld.global.u32 %r1, [n];\n\tmov.u64 %rd1, fl;\n}\n"
 	p := planned(t, oneEach(), strings.Replace(module, "%(", "k1(", 1), strings.Replace(module, "%(", "k2(", 1))
-	got, err := p.Slices[1].Rewrite([]byte(header + strings.NewReplacer("%(", "k2(", " n ", " n$4 ", "[n]", "[n$4]", "fl", "fl$2").Replace(module)))
+	got, err := p.Slices[1].Rewrite([]byte(header +
+		strings.NewReplacer("%(", "k2(", " n ", " n$4 ", "[n]", "[n$4]", "fl", "fl$2").Replace(module)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,26 +178,31 @@ func TestNamesakes(t *testing.T) {
 }
 
 func TestViolations(t *testing.T) {
-	s := planned(t, oneEach(), both+".visible .global .u32 hidden;\n"+entry("k3", "hidden")+entry("k4", "hidden"), strong("f2")).Slices[0]
+	hidden := ".visible .global .u32 hidden;\n" + entry("k3", "hidden") + entry("k4", "hidden")
+	s := planned(t, oneEach(), both+hidden, strong("f2")).Slices[0]
 	good := header + shared[strings.Index(shared, ".global"):] + ".func f()\n" + calls() + entry("k1", "v", "table")
 	if _, err := s.Rewrite([]byte(good)); err != nil {
 		t.Fatal(err)
 	}
+	replaced := func(from, to string) string { return strings.Replace(good, from, to, 1) }
+	without := strings.ReplaceAll(replaced(defineV, ""), "[v]", "[x]")
+	taken := replaced("[v];\n", "[v];\n\tmov.u64 %rd9, fresh;\n")
 	for want, text := range map[string]string{
-		"the compiler has removed the kernel 'k1'":                              strings.Replace(good, "k1", "k2", 1),
+		"the compiler has removed the kernel 'k1'":                              replaced("k1", "k2"),
 		"the compiler has kept the kernel 'k3', which belongs to another slice": good + entry("k3"),
 		"the slice lacks the function 'f2', which is in m1.o":                   good + ".extern .func f2()\n;\n",
-		"the compiler has left the slice open: the function 'f' is visible":     strings.Replace(good, ".func f", ".visible .func f", 1),
-		"the slice lacks the variable 'v'":                                      strings.Replace(good, ".visible .global .align 4 .u32 v = 5", ".extern .global .align 4 .u32 v", 1),
+		"the compiler has left the slice open: the function 'f' is visible":     replaced(".func f", ".visible .func f"),
+		"the slice lacks the variable 'v'":                                      replaced(defineV, externV),
 		"the slice lacks the variable 'hidden'":                                 good + ".extern .global .u32 hidden;\n",
-		"the compiler has removed the variable 'v', which is in a list":         strings.ReplaceAll(strings.Replace(good, ".visible .global .align 4 .u32 v = 5;\n", "", 1), "[v]", "[x]"),
-		"the compiler has changed the variable 'v'":                             strings.Replace(good, "v = 5", "v = 6", 1),
-		"the compiler has changed the variable 'table'":                         strings.Replace(good, "{65, 66}", "{65, 67}", 1),
+		"the compiler has removed the variable 'v', which is in a list":         without,
+		"the compiler has changed the variable 'v'":                             replaced("v = 5", "v = 6"),
+		"the compiler has changed the variable 'table'":                         replaced("{65, 66}", "{65, 67}"),
 		"the compiler has kept the variable 'hidden', which is in no list":      good + ".visible .global .u32 hidden;\n",
 		"the compiler uses the variable 'hidden', which the plan has not found": good + ".global .u32 hidden;\n",
 		"slices cannot have .alias 'a'":                                         good + ".alias a, f;\n",
 		"the compiler's result cannot be read: PTX line 4":                      header + "nonsense",
-		"the compiler uses the address of 'fresh', which the program does not":  strings.Replace(good, "[v];\n", "[v];\n\tmov.u64 %rd9, fresh;\n", 1) + ".func fresh()\n{\n}\n",
+		"the compiler uses the address of 'fresh', which the program does not": taken +
+			".func fresh()\n{\n}\n",
 	} {
 		_, err := s.Rewrite([]byte(text))
 		if err == nil || !strings.HasPrefix(err.Error(), "linked without slices: "+want) {

@@ -14,7 +14,8 @@ import (
 
 const header = ".version 9.0\n.target sm_80\n.address_size 64\n"
 
-var vector = []string{"-arch=compute_80", "-link-lto", "-maxreg=32", "--device-c", "-has-global-host-info", "-ftz=1", "-host-ref-ek=k*", "-host-ref-ik=*sk"}
+var vector = []string{"-arch=compute_80", "-link-lto", "-maxreg=32", "--device-c", "-has-global-host-info",
+	"-ftz=1", "-host-ref-ek=k*", "-host-ref-ik=*sk"}
 
 func scanned(t *testing.T, texts ...string) []*Module {
 	t.Helper()
@@ -79,7 +80,8 @@ func shapes(p *Plan) []shape {
 	var list []shape
 	for _, s := range p.Slices {
 		at := slices.Index(s.Vector, hostInfo)
-		list = append(list, shape{strings.Join(s.Kernels, " "), s.Modules, strings.ReplaceAll(strings.Join(s.Vector[at+1:], " "), hostPrefix, "")})
+		list = append(list, shape{strings.Join(s.Kernels, " "), s.Modules,
+			strings.ReplaceAll(strings.Join(s.Vector[at+1:], " "), hostPrefix, "")})
 	}
 	return list
 }
@@ -122,11 +124,13 @@ func TestPlans(t *testing.T) {
 			[]shape{{"k1", []int{0}, "ek=k1"}, {"k2", []int{1}, "ek=k2"}},
 		},
 		"kernels with a variable of an ambiguous name stay together": {
-			[]string{".global .u32 n;\n" + entry("k1", "n") + entry("k2") + entry("k3", "n"), ".global .u32 n;\n" + entry("k4", "n")},
+			[]string{".global .u32 n;\n" + entry("k1", "n") + entry("k2") + entry("k3", "n"),
+				".global .u32 n;\n" + entry("k4", "n")},
 			[]shape{{"k1 k3", []int{0}, "ek=k1,k3"}, {"k2", []int{0}, "ek=k2"}, {"k4", []int{1}, "ek=k4"}},
 		},
 		"so do those with a variable that points to one": {
-			[]string{".global .u32 n;\n.visible .global .u64 to = generic(n);\n" + entry("k1", "to") + entry("k2", "n"), ".global .u32 n;\n" + entry("k3", "n")},
+			[]string{".global .u32 n;\n.visible .global .u64 to = generic(n);\n" + entry("k1", "to") +
+				entry("k2", "n"), ".global .u32 n;\n" + entry("k3", "n")},
 			[]shape{{"k1 k2", []int{0}, "ek=k1,k2"}, {"k3", []int{1}, "ek=k3"}},
 		},
 		"literals are nobody's": {
@@ -150,14 +154,17 @@ func TestVector(t *testing.T) {
 
 // TestHostReferences: what the unsliced vector says stays, stays.
 func TestHostReferences(t *testing.T) {
-	text := defineV + ".global .u32 u;\n.visible .func f()\n" + calls() + ".visible .global .u64 table[1] = {f};\n" + entry("k1") + entry("x1")
+	text := defineV + ".global .u32 u;\n.visible .func f()\n" + calls() +
+		".visible .global .u64 table[1] = {f};\n" + entry("k1") + entry("x1")
+	kernels := []shape{{"k1", []int{0}, "ek=k1"}, {"x1", []int{0}, "ek=x1"}}
+	all := append(slices.Clip(kernels), shape{"", []int{0}, "ek=__none__ eg=table"})
 	for vector, want := range map[string][]shape{
-		"-has-global-host-info -host-ref-ek=k1,x1":                    {{"k1", []int{0}, "ek=k1"}, {"x1", []int{0}, "ek=x1"}},
-		"-has-global-host-info -host-ref-ek=*1 -host-ref-eg=t*e":      {{"k1", []int{0}, "ek=k1"}, {"x1", []int{0}, "ek=x1"}, {"", []int{0}, "ek=__none__ eg=table"}},
-		"-has-global-host-info -host-ref-ig=u":                        {{"k1", []int{0}, "ek=k1"}, {"x1", []int{0}, "ek=x1"}},
-		"-has-global-host-info":                                       {{"k1", []int{0}, "ek=k1"}, {"x1", []int{0}, "ek=x1"}, {"", []int{0}, "ek=__none__ eg=table"}},
-		"-has-global-host-info -host-ref-ek=*1 -host-ref-ec=table":    {{"k1", []int{0}, "ek=k1"}, {"x1", []int{0}, "ek=x1"}},
-		"-has-global-host-info -split-compile=4 -host-ref-ek=*k1,*x1": {{"k1", []int{0}, "ek=k1"}, {"x1", []int{0}, "ek=x1"}},
+		"-has-global-host-info -host-ref-ek=k1,x1":                    kernels,
+		"-has-global-host-info -host-ref-ek=*1 -host-ref-eg=t*e":      all,
+		"-has-global-host-info -host-ref-ig=u":                        kernels,
+		"-has-global-host-info":                                       all,
+		"-has-global-host-info -host-ref-ek=*1 -host-ref-ec=table":    kernels,
+		"-has-global-host-info -split-compile=4 -host-ref-ek=*k1,*x1": kernels,
 	} {
 		o := oneEach()
 		o.Vector = strings.Fields(vector)
@@ -166,10 +173,12 @@ func TestHostReferences(t *testing.T) {
 		}
 	}
 	// A function that is called elsewhere has no name there; a kernel gets its slice.
-	tables := ".visible .func f()\n" + calls() + entry("dead") + ".visible .global .u64 table[2] = {f, dead};\n" + entry("k1", "f") + entry("k2")
+	tables := ".visible .func f()\n" + calls() + entry("dead") +
+		".visible .global .u64 table[2] = {f, dead};\n" + entry("k1", "f") + entry("k2")
 	o := oneEach()
 	o.Vector = append(slices.Clone(vector), "-host-ref-eg=table")
-	want := []shape{{"dead", []int{0}, "ek=dead"}, {"k1", []int{0}, "ek=k1"}, {"k2", []int{0}, "ek=k2"}, {"", []int{0}, "ek=__none__ eg=table"}}
+	want := []shape{{"dead", []int{0}, "ek=dead"}, {"k1", []int{0}, "ek=k1"}, {"k2", []int{0}, "ek=k2"},
+		{"", []int{0}, "ek=__none__ eg=table"}}
 	if diff := cmp.Diff(want, shapes(planned(t, o, tables))); diff != "" {
 		t.Error(diff)
 	}
@@ -188,33 +197,38 @@ func TestHostReferences(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	kernels := entry("k1") + entry("k2")
 	big := "{\n" + strings.Repeat("\tadd.s32 %r1, %r1, 1;\n", 1000) + "}\n"
-	changed := func(change func(*Options)) Options {
+	withVector := func(vector ...string) Options {
 		o := oneEach()
-		change(&o)
+		o.Vector = vector
 		return o
 	}
 	for want, test := range map[string]struct {
 		options Options
 		modules []string
 	}{
-		"slices cannot have the alias a":                {oneEach(), []string{kernels + strong("f") + ".alias a, f;\n"}},
-		"slices cannot have the unified symbol v":       {oneEach(), []string{kernels + ".global .attribute(.unified(1, 2)) .u32 v;\n"}},
-		"slices cannot have the common symbol v":        {oneEach(), []string{kernels + ".common .global .u32 v;\n"}},
-		"'f' is defined more than once":                 {oneEach(), []string{kernels + strong("f"), strong("f")}},
-		"'f' is not defined":                            {oneEach(), []string{kernels + externF}},
-		"'v' is not defined":                            {oneEach(), []string{kernels + externV}},
-		"the program has 1 kernels that host code can":  {oneEach(), []string{entry("k1") + entry("x")}},
-		"the kernel 'sk' cannot be told from others by": {oneEach(), []string{".entry sk()\n" + calls(), ".entry sk()\n" + calls()}},
-		"all 2 kernels use variables that only one":     {oneEach(), []string{".global .u32 n;\n" + entry("k1", "n") + entry("k2", "n"), ".global .u32 n;\n"}},
-		"the program is too small to gain from it":      {Options{Vector: vector}, []string{kernels}},
+		"slices cannot have the alias a": {oneEach(), []string{kernels + strong("f") + ".alias a, f;\n"}},
+		"slices cannot have the unified symbol v": {oneEach(), []string{
+			kernels + ".global .attribute(.unified(1, 2)) .u32 v;\n"}},
+		"slices cannot have the common symbol v":       {oneEach(), []string{kernels + ".common .global .u32 v;\n"}},
+		"'f' is defined more than once":                {oneEach(), []string{kernels + strong("f"), strong("f")}},
+		"'f' is not defined":                           {oneEach(), []string{kernels + externF}},
+		"'v' is not defined":                           {oneEach(), []string{kernels + externV}},
+		"the program has 1 kernels that host code can": {oneEach(), []string{entry("k1") + entry("x")}},
+		"the kernel 'sk' cannot be told from others by": {oneEach(), []string{
+			".entry sk()\n" + calls(), ".entry sk()\n" + calls()}},
+		"all 2 kernels use variables that only one": {oneEach(), []string{
+			".global .u32 n;\n" + entry("k1", "n") + entry("k2", "n"), ".global .u32 n;\n"}},
+		"the program is too small to gain from it": {Options{Vector: vector}, []string{kernels}},
 		"the program is too small to gain from it: about 16 KB": {Options{Vector: vector, Size: 20000},
 			[]string{".visible .func f()\n" + big + entry("k1", "f") + entry("k2", "f")}},
-		"its kernels share so much code":              {Options{Vector: vector, Size: 9000}, []string{".visible .func f()\n" + big + entry("k1", "f") + entry("k2", "f")}},
+		"its kernels share so much code": {Options{Vector: vector, Size: 9000},
+			[]string{".visible .func f()\n" + big + entry("k1", "f") + entry("k2", "f")}},
 		"modules were scanned for different targets":  {oneEach(), []string{kernels, ".version 9.1\n"}},
-		"other code is linked with the result":        {changed(func(o *Options) { o.Vector = []string{"--force-device-c"} }), []string{kernels}},
-		"debug information (-g) is about one program": {changed(func(o *Options) { o.Vector = []string{"-g"} }), []string{kernels}},
-		"-split-compile-extended cuts the program":    {changed(func(o *Options) { o.Vector = []string{"-split-compile-extended=2"} }), []string{kernels}},
-		"host code refers to 'n', which cannot be told from": {changed(func(o *Options) { o.Vector = append(vector[:6:6], "-host-ref-ek=k*", "-host-ref-ig=n") }),
+		"other code is linked with the result":        {withVector("--force-device-c"), []string{kernels}},
+		"debug information (-g) is about one program": {withVector("-g"), []string{kernels}},
+		"-split-compile-extended cuts the program":    {withVector("-split-compile-extended=2"), []string{kernels}},
+		"host code refers to 'n', which cannot be told from": {
+			withVector(append(vector[:6:6], "-host-ref-ek=k*", "-host-ref-ig=n")...),
 			[]string{".global .u32 n;\n" + entry("k1", "n") + entry("k2"), ".global .u32 n;\n"}},
 	} {
 		_, err := Make(scanned(t, test.modules...), test.options)
@@ -223,7 +237,8 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%v; want %s", err, want)
 		}
 	}
-	if _, err := Scan("bad.o", []byte(".func f(")); err == nil || !strings.Contains(err.Error(), "its symbols cannot be read: PTX line 1") {
+	if _, err := Scan("bad.o", []byte(".func f(")); err == nil ||
+		!strings.Contains(err.Error(), "its symbols cannot be read: PTX line 1") {
 		t.Errorf("%v", err)
 	}
 	o := oneEach()

@@ -277,7 +277,7 @@ func TestIncremental(t *testing.T) {
 					changed = append(changed, after.kernels[i])
 				}
 			}
-			if len(changed) > edit.changed || edit.changed > 0 && changed == nil {
+			if len(changed) > edit.changed || (edit.changed > 0 && changed == nil) {
 				t.Errorf("%s: other code for %q", name, changed)
 			}
 		}

@@ -157,7 +157,7 @@ var differences = []difference{
 	{"B_ali", "", listed, "unsliced, the array is aligned to four bytes and accessed so"},
 	{"A_ali", "sm_80", listed, "unsliced, the array is aligned to four bytes and accessed so"},
 	{"A_ali", "13.0/sm_100", listed, "unsliced, the array is aligned to four bytes and accessed so"},
-	{"A_acc B_acc A_c1 B_c1", "", other, "each slice has its own copy of the function, with a constant for the argument"},
+	{"A_acc B_acc A_c1 B_c1", "", other, "each slice has its own copy of the function, with a constant argument"},
 	{"A_c2", "", other, "the slice has its own copy of the function, without a result that it does not use"},
 	{"A_shm2", "", other, "the kernel reads shared memory that it has not written, which is undefined"},
 	{"B_am", "sm_80", refused, "the slice raises the array's alignment; the link falls back to the unsliced one"},

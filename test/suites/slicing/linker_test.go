@@ -79,7 +79,8 @@ func TestErrors(t *testing.T) {
 			quick := link(t, tk, "sm_80", t.TempDir(), "--warpld-mode=fast --warpld-slice-size=0", objects)
 			exact := link(t, tk, "sm_80", t.TempDir(), "--warpld-mode=exact", objects)
 			reason := regexp.MustCompile(`(?m)^warpld info.*without slices.*\n(    .*\n)*`)
-			if !reason.MatchString(quick.Stderr) || exact.Exit == 0 || quick.Exit != exact.Exit || reason.ReplaceAllString(quick.Stderr, "") != exact.Stderr {
+			if !reason.MatchString(quick.Stderr) || exact.Exit == 0 || quick.Exit != exact.Exit ||
+				reason.ReplaceAllString(quick.Stderr, "") != exact.Stderr {
 				t.Errorf("%q: exit code %d\n%s\nexact: %d\n%s", files, quick.Exit, quick.Stderr, exact.Exit, exact.Stderr)
 			}
 		}
@@ -127,7 +128,8 @@ func TestLargeProgram(t *testing.T) {
 	}{
 		{"a kernel", "m8.cu", "out[blockIdx.x] = s", "out[blockIdx.x] = s + 1.5f", 4, 1},
 		{"a comment", "m8.cu", "#include", "// here\n#include", 4, 0},
-		{"a function that nobody calls", "m63.cu", "#include \"common.h\"", "#include \"common.h\"\n__device__ int fresh(int i) { return i; }", 1, 0},
+		{"a function that nobody calls", "m63.cu", "#include \"common.h\"",
+			"#include \"common.h\"\n__device__ int fresh(int i) { return i; }", 1, 0},
 	} {
 		changed := edited(t, tk, files, objects, edit.file, edit.from, edit.to)
 		got := link(t, tk, arch, cache, flags, changed)
@@ -198,7 +200,8 @@ func cost(t *testing.T, said string, whole time.Duration) {
 		}
 	}
 	n := len(ran(said, "compile"))
-	t.Logf("unsliced %v; %d slices: %v in sum, longest path %v (1/%.1f)", whole, n, sum, longest, float64(whole)/float64(longest))
+	t.Logf("unsliced %v; %d slices: %v in sum, longest path %v (1/%.1f)", whole, n, sum, longest,
+		float64(whole)/float64(longest))
 	if n < 12 || n > 24 || sum > whole*3/2 || longest > whole/5 {
 		t.Errorf("%s", fmt.Sprint("too much work: ", n, " slices"))
 	}

@@ -20,6 +20,7 @@ func TestViolations(t *testing.T) {
 		p := r.plan(r.oneEach())
 		kb := p.Slices[sliceOf(t, p, "_Z2kbPi")]
 		other := p.Slices[sliceOf(t, p, "_Z3kg1Pi")]
+		kb4 := p.Slices[sliceOf(t, p, "_Z3kb4Pi")]
 		change := func(from, to string) []string {
 			vector := slices.Clone(kb.Vector)
 			for i := range vector {
@@ -33,13 +34,17 @@ func TestViolations(t *testing.T) {
 			vector  []string
 			want    string
 		}{
-			"a module is missing":           {kb, kb.Modules[1:], kb.Vector, "the slice lacks the variable 'gw'"},
-			"a function is missing":         {p.Slices[sliceOf(t, p, "_Z3kb4Pi")], []int{1}, p.Slices[sliceOf(t, p, "_Z3kb4Pi")].Vector, "_Z3reci"},
-			"a listed variable is misspelt": {kb, kb.Modules, change("gw,", "gv,"), "the compiler has removed the variable 'gw', which is in a list"},
-			"another variable is listed":    {kb, kb.Modules, change("gw,", "gw,slot,"), "the compiler has kept the variable 'slot', which is in no list"},
-			"a kernel is misspelt":          {kb, kb.Modules, change("_Z2kbPi", "_Z2kbPx"), "the compiler has removed the kernel '_Z2kbPi'"},
-			"a kernel too many":             {kb, kb.Modules, change("_Z2kbPi", "_Z2kbPi,_Z2kaPi"), "the compiler has kept the kernel '_Z2kaPi', which belongs to another slice"},
-			"another slice":                 {kb, other.Modules, other.Vector, "the compiler has removed the kernel '_Z2kbPi'"},
+			"a module is missing":   {kb, kb.Modules[1:], kb.Vector, "the slice lacks the variable 'gw'"},
+			"a function is missing": {kb4, []int{1}, kb4.Vector, "_Z3reci"},
+			"a listed variable is misspelt": {kb, kb.Modules, change("gw,", "gv,"),
+				"the compiler has removed the variable 'gw', which is in a list"},
+			"another variable is listed": {kb, kb.Modules, change("gw,", "gw,slot,"),
+				"the compiler has kept the variable 'slot', which is in no list"},
+			"a kernel is misspelt": {kb, kb.Modules, change("_Z2kbPi", "_Z2kbPx"),
+				"the compiler has removed the kernel '_Z2kbPi'"},
+			"a kernel too many": {kb, kb.Modules, change("_Z2kbPi", "_Z2kbPi,_Z2kaPi"),
+				"the compiler has kept the kernel '_Z2kaPi', which belongs to another slice"},
+			"another slice": {kb, other.Modules, other.Vector, "the compiler has removed the kernel '_Z2kbPi'"},
 		} {
 			text, err := r.compile(test.modules, test.vector)
 			if err != nil {
@@ -65,7 +70,8 @@ func TestRefusals(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "'_Z4twini' is defined more than once") {
 			t.Errorf("a function twice: %v", err)
 		}
-		if _, err := r.compile(r.all(), r.whole.Compile); err == nil || !strings.Contains(fmt.Sprint(message.Of(err)[0].Text), "_Z4twini") {
+		if _, err := r.compile(r.all(), r.whole.Compile); err == nil ||
+			!strings.Contains(fmt.Sprint(message.Of(err)[0].Text), "_Z4twini") {
 			t.Errorf("unsliced: %v", err)
 		}
 		r = newRig(t, tk, "sm_80", build(t, tk, true, sources("readers")...))

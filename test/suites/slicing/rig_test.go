@@ -10,11 +10,13 @@
 //	 4 strings of one name stay apart                         TestStrings
 //	 5 function pointers cross slices                         TestFunctionPointers, TestFunctionsHaveOneAddress
 //	 6 constants at one place in all objects of ptxas -ewp    nothing: warpld has no such back end
-//	 7 vtables, launched kernels, templates, namesakes        TestLink, TestMemoryIsNotMultiplied, TestNamesakes, TestKernelPointer
+//	 7 vtables, launched kernels, templates, namesakes        TestLink, TestMemoryIsNotMultiplied, TestNamesakes,
+//	                                                          TestKernelPointer
 //	 8 mistakes in a plan are found, errors are the genuine   TestViolations, TestRefusals, TestErrors
 //	 9 an edit repeats little, to the same result             TestIncremental, TestLargeProgram
 //	10 the cut is worth it, or is not made                    TestSharedCodeIsNotCut, TestCost, TestLargeProgram
-//	11 every target and toolkit, both engines and mergers     TestLinker, TestEngines, TestLink, TestCodeAndMemory, forEach in most others
+//	11 every target and toolkit, both engines and mergers     TestLinker, TestEngines, TestLink, TestCodeAndMemory,
+//	                                                          forEach in most others
 //	12 the same bytes in any folder and any order             TestDeterminism, TestLinker
 package slicing
 
@@ -101,16 +103,19 @@ func newRig(t *testing.T, tk kit.Toolkit, arch string, objects []string, args ..
 			t.Errorf("%s", m.Text)
 		}
 	}
-	o, err := options.Parse(append(append([]string{"-arch=" + arch, "-dlto", "-m64"}, args...), objects...), "", os.ReadFile, report)
+	o, err := options.Parse(append(append([]string{"-arch=" + arch, "-dlto", "-m64"}, args...), objects...), "",
+		os.ReadFile, report)
 	r.must(err)
-	inputs, err := object.ReadAll(object.Inputs{Files: o.Inputs, Libraries: o.Libraries, LibraryPath: o.LibraryPaths, LTO: true}, report)
+	inputs, err := object.ReadAll(object.Inputs{Files: o.Inputs, Libraries: o.Libraries,
+		LibraryPath: o.LibraryPaths, LTO: true}, report)
 	r.must(err)
 	var release gpu.Release
 	fmt.Sscanf(tk.Version, "%d.%d", &release.Major, &release.Minor)
 	r.whole, err = plan.Make(plan.Input{Options: o, Objects: inputs, Release: release})
 	r.must(err)
 	r.kind, r.runtime = r.whole.Engine, len(o.Libraries) > 0
-	r.tools = engine.Tools{Self: kit.Binary(t), Library: filepath.Join(tk.NVVM(), "lib64", "libnvvm.so"), PTXAS: tk.Tool("ptxas")}
+	r.tools = engine.Tools{Self: kit.Binary(t), Library: filepath.Join(tk.NVVM(), "lib64", "libnvvm.so"),
+		PTXAS: tk.Tool("ptxas")}
 	if r.kind == plan.JITLink {
 		r.tools.Library = filepath.Join(tk.Lib(), "libnvJitLink.so")
 	}
@@ -265,7 +270,8 @@ func (r *rig) assembleAll(texts ...[]byte) []string {
 func (r *rig) mergeByNVLink(cubins []string) string {
 	r.Helper()
 	out := filepath.Join(r.TempDir(), "out.cubin")
-	args := append([]string{"-arch=" + r.arch, "-ignore-host-info", "-o", out, "-suppress-stack-size-warning"}, r.library()...)
+	args := append([]string{"-arch=" + r.arch, "-ignore-host-info", "-o", out, "-suppress-stack-size-warning"},
+		r.library()...)
 	// The names of files count in nothing but messages, so they are short.
 	dir := r.TempDir()
 	for i, cubin := range cubins {
