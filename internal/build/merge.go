@@ -190,7 +190,7 @@ func mergerView(parts []Part) []merge.Part {
 	return list
 }
 
-func target(o *options.Options) object.Arch {
+func target(o *options.Options) gpu.Arch {
 	return o.Arch.Arch
 }
 
@@ -232,7 +232,7 @@ func (b *build) nativeAssemblies() map[*plan.Piece]*Assembly {
 // nativePart returns the part for native code: in the kind of file that it came in,
 // because that decides what nvlink expects of its host references. Code that came
 // as PTX has an assembly.
-func nativePart(m *plan.MergePart, a *Assembly, target object.Arch) Part {
+func nativePart(m *plan.MergePart, a *Assembly, target gpu.Arch) Part {
 	obj := m.Native.Object
 	p := Part{Piece: m.Native, Assembly: a, Merge: merge.Part{
 		Origin: m.Origin().String(), Form: merge.Carried, ID: obj.RegisterID, Refs: m.Refs,
@@ -253,7 +253,7 @@ func nativePart(m *plan.MergePart, a *Assembly, target object.Arch) Part {
 }
 
 // stored returns a function that puts a cubin of ours into a fat binary.
-func stored(cubin action.Content, a object.Arch) func() ([]byte, error) {
+func stored(cubin action.Content, a gpu.Arch) func() ([]byte, error) {
 	return func() ([]byte, error) {
 		data, err := cubin.Read()
 		if err != nil {

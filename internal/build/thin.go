@@ -10,7 +10,6 @@ import (
 	"github.com/warpld/warpld/internal/action"
 	"github.com/warpld/warpld/internal/engine"
 	"github.com/warpld/warpld/internal/object/bitcode"
-	"github.com/warpld/warpld/internal/plan"
 	"github.com/warpld/warpld/internal/ptx"
 )
 
@@ -222,7 +221,7 @@ func (t *Thin) traceMissing(defined map[string]bool) {
 			case defined[y.Name] || !y.Defined || y.Linkage != bitcode.External:
 			case y.Kernel:
 				kernels = append(kernels, y.Name)
-			case y.Kind == bitcode.Variable && y.AddressSpace != plan.SharedMemory && !strings.HasPrefix(y.Name, "_ZT"):
+			case y.Kind == bitcode.Variable && !y.IsShared() && !strings.HasPrefix(y.Name, "_ZT"):
 				variables = append(variables, y.Name)
 			}
 		}

@@ -78,16 +78,9 @@ func inspectModule(c link.Caller, m *object.Module) error {
 
 // inspectReferences prints what host code refers to.
 func inspectReferences(c link.Caller, r *object.HostRefs) {
-	for _, list := range []struct {
-		what     string
-		patterns []string
-	}{
-		{"kernels", r.Kernels.External}, {"static kernels", r.Kernels.Internal},
-		{"variables", r.Devices.External}, {"static variables", r.Devices.Internal},
-		{"constants", r.Constants.External}, {"static constants", r.Constants.Internal},
-	} {
-		for _, pattern := range list.patterns {
-			fmt.Fprintf(c.Stdout, "  host code refers to %s %s\n", list.what, pattern)
+	for _, list := range r.Lists() {
+		for _, pattern := range *list.Patterns {
+			fmt.Fprintf(c.Stdout, "  host code refers to %s %s\n", list.What, pattern)
 		}
 	}
 }

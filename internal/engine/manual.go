@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-
-	"github.com/warpld/warpld/internal/object"
 )
 
 // The stages of a link that a worker does by hand, for people who want to see the result of
@@ -23,21 +21,6 @@ const (
 // ArgumentsFrom begins an argument that stands for those in a file, each of which
 // ends in a NUL.
 const ArgumentsFrom = "@"
-
-// A HostRefList is one list of host references and libnvvm's name for it.
-type HostRefList struct {
-	Option   string
-	Patterns *[]string
-}
-
-// HostRefLists are the lists of r.
-func HostRefLists(r *object.HostRefs) []HostRefList {
-	return []HostRefList{
-		{"host-ref-ek", &r.Kernels.External}, {"host-ref-ik", &r.Kernels.Internal},
-		{"host-ref-ec", &r.Constants.External}, {"host-ref-ic", &r.Constants.Internal},
-		{"host-ref-eg", &r.Devices.External}, {"host-ref-ig", &r.Devices.Internal},
-	}
-}
 
 // Shards splits PTX into its shards. libnvvm returns them in the order in which its threads
 // finished; they are sorted by their contents, so that the same program results in the same

@@ -182,3 +182,14 @@ func TestReleases(t *testing.T) {
 		t.Errorf("%v", r)
 	}
 }
+
+func TestDriverFunctions(t *testing.T) {
+	for name, want := range map[string][2]bool{
+		"vprintf": {true, false}, "malloc": {true, false}, "free": {true, false}, "__assertfail": {true, false},
+		"__cuda_syscall_32f3056bbb": {false, true}, "printf": {false, false}, "": {false, false},
+	} {
+		if got := [2]bool{IsDriverFunction(name), IsSystemCall(name)}; got != want {
+			t.Errorf("%q: %v", name, got)
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/warpld/warpld/internal/action"
 	"github.com/warpld/warpld/internal/build"
 	"github.com/warpld/warpld/internal/engine"
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/merge"
 	"github.com/warpld/warpld/internal/object"
 	"github.com/warpld/warpld/internal/output"
@@ -25,7 +26,7 @@ type Request struct {
 	Plan    *plan.Plan
 	Objects []*object.Object
 	// Target is the architecture of the link.
-	Target object.Arch
+	Target gpu.Arch
 	// Output is the path of the link's output; the folder lies beside it.
 	Output string
 	Self   string // warpld's executable
@@ -204,9 +205,9 @@ func (r *Request) keepPart(k *keeper, p build.Part, file action.File) {
 	}
 	if p.Merge.Refs != nil {
 		args = append(args, "-host-refs")
-		for _, l := range engine.HostRefLists(p.Merge.Refs) {
+		for _, l := range p.Merge.Refs.ListsByOption() {
 			for _, pattern := range *l.Patterns {
-				args = append(args, "-"+l.Option+"="+pattern)
+				args = append(args, l.Flag()+"="+pattern)
 			}
 		}
 	}

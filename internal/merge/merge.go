@@ -18,6 +18,7 @@ import (
 	"github.com/warpld/warpld/internal/action"
 	"github.com/warpld/warpld/internal/merge/device"
 	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/object"
 	"github.com/warpld/warpld/internal/object/cubin"
 	"github.com/warpld/warpld/internal/object/hostelf"
 	"github.com/warpld/warpld/internal/pattern"
@@ -75,8 +76,6 @@ const (
 	outputFile   = "linked.cubin"
 	registerFile = "registered.c"
 	emptyFile    = "nothing.o"
-
-	runtimeMark = "cudadevrt" // in the name of libcudadevrt
 )
 
 // Action is the action that merges the parts in their order.
@@ -108,7 +107,7 @@ func (m Merger) Action(parts []Part, arguments []string) *action.Action {
 func (p *Part) name(place int) string {
 	runtime := ""
 	if p.Runtime {
-		runtime = "-" + runtimeMark
+		runtime = "-" + object.DeviceRuntime
 	}
 	return fmt.Sprintf("part-%05d%s.%s", place, runtime, p.Form)
 }

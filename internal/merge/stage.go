@@ -14,6 +14,7 @@ import (
 	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/merge/device"
 	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/object"
 	"github.com/warpld/warpld/internal/object/cubin"
 	"github.com/warpld/warpld/internal/object/fatbin"
 	"github.com/warpld/warpld/internal/object/hostelf"
@@ -221,7 +222,7 @@ func refuseWarnings(list message.List) error {
 
 // inputOf is a file as the merger sees it, and the ID of a host object.
 func inputOf(name string, data []byte) (in device.Input, id string, err error) {
-	in = device.Input{Name: name, Cubin: data, Runtime: strings.Contains(name, runtimeMark), Host: device.HostUnknown}
+	in = device.Input{Name: name, Cubin: data, Runtime: object.NamesDeviceRuntime(name), Host: device.HostUnknown}
 	switch Form(strings.TrimPrefix(path.Ext(name), ".")) {
 	case Cubin:
 		return in, "", nil

@@ -3,6 +3,7 @@ package object
 import (
 	"bytes"
 	"slices"
+	"strings"
 
 	"github.com/warpld/warpld/internal/message"
 )
@@ -45,3 +46,10 @@ func IndexOf(namesakes []*Object, o *Object) int {
 		return other.Fatbin.Path == o.Fatbin.Path && other.Fatbin.Offset == o.Fatbin.Offset
 	})
 }
+
+// DeviceRuntime is in the name of libcudadevrt, by which nvlink recognizes it.
+const DeviceRuntime = "cudadevrt"
+
+// NamesDeviceRuntime reports whether nvlink takes a file for libcudadevrt, or a member of
+// it.
+func NamesDeviceRuntime(name string) bool { return strings.Contains(name, DeviceRuntime) }

@@ -3,14 +3,15 @@ package object
 import (
 	"testing"
 
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/message"
 )
 
 func TestCodeName(t *testing.T) {
 	for want, m := range map[string]Module{
-		"lto_80":     {Kind: NVVM, Arch: Arch{Number: 80}},
-		"compute_90": {Kind: PTX, Arch: Arch{Number: 90}},
-		"sm_100a":    {Kind: ELF, Arch: Arch{Number: 100, Suffix: "a"}},
+		"lto_80":     {Kind: NVVM, Arch: gpu.Arch{Number: 80}},
+		"compute_90": {Kind: PTX, Arch: gpu.Arch{Number: 90}},
+		"sm_100a":    {Kind: ELF, Arch: gpu.Arch{Number: 100, Suffix: "a"}},
 	} {
 		if got := m.CodeName(); got != want {
 			t.Errorf("CodeName returns %q, want %q", got, want)

@@ -16,7 +16,6 @@ import (
 
 // Types of the formats that Objects are made of.
 type (
-	Arch       = gpu.Arch
 	HostRefs   = hostelf.HostRefs
 	ModuleKind = fatbin.Kind
 )

@@ -16,17 +16,16 @@ import (
 // LLVM is what is asked of LLVM for the bitcode of a link.
 type LLVM struct {
 	CPU      string // "sm_90"
-	Features string // "+ptx88"; empty: what LLVM takes for the CPU
+	Features string // "+ptx88"; without any LLVM uses those of the CPU
 	Level    int    // of optimization, 0 to 3
-	// Closed says that no other code defines functions for the bitcode or calls its
+	// Closed: no other code defines functions for the bitcode or calls its
 	// functions, so that only what the host can name must stay visible.
 	Closed bool
-	// Keep is what the host can name; nil: it is not known, so all kernels and
-	// variables stay.
+	// Keep is what the host can name. Without it all kernels and variables stay.
 	Keep *Keep
-	// Libdevice says that the bitcode may need NVIDIA's library of mathematics.
+	// Libdevice: the bitcode may need NVIDIA's library of mathematics.
 	Libdevice bool
-	// FTZ, PrecDiv, PrecSqrt and FMA overrule what the bitcode says; nil: they don't.
+	// FTZ, PrecDiv, PrecSqrt and FMA override the bitcode's own choice where they are not nil.
 	FTZ, PrecDiv, PrecSqrt, FMA *bool
 	// Remarks asks for LLVM's remarks on inlining and devirtualization, and for what
 	// registers are spilled.
@@ -76,10 +75,10 @@ func (p *Plan) planBitcode(in Input, chosen *choice) error {
 		return err
 	}
 	p.LLVM = LLVM{CPU: in.target().Arch.String(), Features: p.ptxFeature(), Level: level(o),
-		Closed: !chosen.forcePartial, Libdevice: p.needsLibdevice(), FTZ: ftz, Remarks: o.Own.Remarks != "", Options: p.llvmOptions(o)}
+		Closed: !chosen.forcePartial, Libdevice: p.needsLibdevice(), FTZ: ftz,
+		Remarks: o.Own.Remarks != "", Options: p.llvmOptions(o)}
 	if lists := hostReferences(o, chosen); p.LLVM.Closed && hostInfo(o, chosen) && lists != nil {
-		p.LLVM.Keep = &Keep{Kernels: slices.Concat(lists["ek"], lists["ik"]),
-			Variables: slices.Concat(lists["ec"], lists["ic"], lists["eg"], lists["ig"])}
+		p.LLVM.Keep = keepOf(lists)
 		p.warnOfLostKernels(p.Bitcode, chosen)
 	}
 	p.takeNVVMOptions(o)
@@ -87,10 +86,12 @@ func (p *Plan) planBitcode(in Input, chosen *choice) error {
 		return err
 	}
 	if o.Relocatable && strings.HasSuffix(o.Output, ".bc") {
-		if len(p.IR)+len(p.Native) > 0 {
-			return &message.Message{Severity: message.Fatal, ID: "not-all-bitcode", Text: fmt.Sprintf("'%s' cannot hold code that is no LLVM bitcode", o.Output),
-				Origin: slices.Concat(p.IR, p.Native)[0].Object.Origin, Notes: []string{slices.Concat(p.IR, p.Native)[0].Object.Origin.String() + " has such code"},
-				Hint: "call the output .cubin to have all code in it compiled"}
+		if others := slices.Concat(p.IR, p.Native); len(others) > 0 {
+			first := others[0].Object.Origin
+			return &message.Message{Severity: message.Fatal, ID: "not-all-bitcode", Origin: first,
+				Text:  fmt.Sprintf("'%s' cannot hold code that is no LLVM bitcode", o.Output),
+				Notes: []string{first.String() + " has such code"},
+				Hint:  "call the output .cubin to have all code in it compiled"}
 		}
 		p.KeepBitcode, p.Thin = true, false
 	}
@@ -129,9 +130,11 @@ func checkProducer(piece *Piece, m *bitcode.Module, llvm int) error {
 		Hint: "--warpld-llvm=PATH names another libLLVM; or compile with the version that is there"}
 	switch {
 	case m.Epoch != 0:
-		fatal.Text = fmt.Sprintf("the bitcode in '%s' is of epoch %d, which LLVM %d does not read", piece.Object.Origin, m.Epoch, llvm)
+		fatal.Text = fmt.Sprintf("the bitcode in '%s' is of epoch %d, which LLVM %d does not read",
+			piece.Object.Origin, m.Epoch, llvm)
 	case m.Major() > llvm:
-		fatal.Text = fmt.Sprintf("the bitcode in '%s' was made by '%s', which LLVM %d does not read", piece.Object.Origin, m.Producer, llvm)
+		fatal.Text = fmt.Sprintf("the bitcode in '%s' was made by '%s', which LLVM %d does not read",
+			piece.Object.Origin, m.Producer, llvm)
 	default:
 		return nil
 	}
@@ -145,7 +148,8 @@ func wrongCPU(o *options.Options, piece *Piece, cpu string) error {
 		Hint: "compile it for " + o.Arch.String()}
 }
 
-// flushes says whether the code was compiled to flush denormal numbers to zero.
+// flushes reports whether the code was compiled to flush denormal numbers to zero, and
+// whether it records that.
 func (piece *Piece) flushes() (value uint64, given bool) {
 	for i := range piece.Module.Bitcode {
 		if value, given = piece.Module.Bitcode[i].Flags["nvvm-reflect-ftz"]; given {
@@ -155,8 +159,8 @@ func (piece *Piece) flushes() (value uint64, given bool) {
 	return 0, false
 }
 
-// agreeOnFlushing says whether denormal numbers are flushed; nil: they are where the
-// code says so. nvlink's compilers may not disagree either.
+// agreeOnFlushing reports whether denormal numbers are flushed. It returns nil if no
+// module records a choice. Modules must not disagree, as with nvlink.
 func (p *Plan) agreeOnFlushing() (*bool, error) {
 	var first *Piece
 	for i := range p.Bitcode {
@@ -170,9 +174,10 @@ func (p *Plan) agreeOnFlushing() (*bool, error) {
 		}
 		if was, _ := first.flushes(); was != value {
 			return nil, &message.Message{Severity: message.Fatal, ID: "option-conflict",
-				Text:  "Cicc option values for '-ftz' do not match",
-				Notes: []string{fmt.Sprintf("with -ftz=%d: %s", was, first.Object.Origin), fmt.Sprintf("with -ftz=%d: %s", value, piece.Object.Origin)},
-				Hint:  "compile all objects with or without clang's -fcuda-flush-denormals-to-zero"}
+				Text: "Cicc option values for '-ftz' do not match",
+				Notes: []string{fmt.Sprintf("with -ftz=%d: %s", was, first.Object.Origin),
+					fmt.Sprintf("with -ftz=%d: %s", value, piece.Object.Origin)},
+				Hint: "compile all objects with or without clang's -fcuda-flush-denormals-to-zero"}
 		}
 	}
 	if first == nil {
@@ -221,8 +226,8 @@ func (p *Plan) ptxFeature() string {
 	return feature
 }
 
-// needsLibdevice says whether a module refers to a function that is called as those
-// of libdevice are.
+// needsLibdevice reports whether a module refers to a function that has a name like those
+// of libdevice.
 func (p *Plan) needsLibdevice() bool {
 	return slices.ContainsFunc(p.Bitcode, func(piece Piece) bool {
 		return slices.ContainsFunc(piece.Module.Bitcode, func(m bitcode.Module) bool {
@@ -249,7 +254,8 @@ func level(o *options.Options) int {
 // takeNVVMOptions takes the options of -Xnvvm that have a meaning for LLVM too. What
 // remains is spoken of, unless there is LTO-IR that it may be for.
 func (p *Plan) takeNVVMOptions(o *options.Options) {
-	switches := map[string]**bool{"-ftz": &p.LLVM.FTZ, "-prec-div": &p.LLVM.PrecDiv, "-prec-sqrt": &p.LLVM.PrecSqrt, "-fma": &p.LLVM.FMA}
+	switches := map[string]**bool{"-ftz": &p.LLVM.FTZ, "-prec-div": &p.LLVM.PrecDiv,
+		"-prec-sqrt": &p.LLVM.PrecSqrt, "-fma": &p.LLVM.FMA}
 	for _, token := range o.Xnvvm {
 		name, value, _ := strings.Cut(token, "=")
 		on := value == "1"

@@ -51,10 +51,10 @@ func (o *Consensus) add(s Vote) {
 	}
 }
 
-// known says whether the modules settled on a value.
+// known reports whether the modules settled on a value.
 func (o *Consensus) known() bool { return o.State == Present || o.State == Mixed }
 
-// or gives the value that the modules settled on, else the default.
+// or returns the value that the modules settled on, or the default.
 func (o *Consensus) or(value int) int {
 	if o.known() {
 		return o.Value
@@ -96,7 +96,8 @@ func (t tracked) in(text string) (value int, given bool) {
 	}
 	rest = strings.TrimLeft(rest, " \t")
 	digits := rest
-	if end := strings.IndexFunc(strings.TrimPrefix(rest, "-"), func(r rune) bool { return r < '0' || r > '9' }); end >= 0 {
+	isOther := func(r rune) bool { return r < '0' || r > '9' }
+	if end := strings.IndexFunc(strings.TrimPrefix(rest, "-"), isOther); end >= 0 {
 		digits = rest[:len(rest)-len(strings.TrimPrefix(rest, "-"))+end]
 	}
 	value, _ = strconv.Atoi(digits)
@@ -147,7 +148,8 @@ func (t tracked) conflict(op *Consensus) *message.Message {
 
 func (t tracked) mixed(op *Consensus) *message.Message {
 	return &message.Message{Severity: message.Info, ID: "option-mixed",
-		Text:  fmt.Sprintf("Some objects do not have '%s' specified but others do; will build everything with '%s'", t.name, t.text(op.Value)),
+		Text: fmt.Sprintf("Some objects do not have '%s' specified but others do; will build everything with '%s'",
+			t.name, t.text(op.Value)),
 		Notes: op.disagreement(t)}
 }
 

@@ -2,25 +2,35 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object"
+	"github.com/warpld/warpld/internal/object/hostelf"
 	"github.com/warpld/warpld/internal/options"
 )
 
-// hostReferenceOptions tell libnvvm which kernels and variables the host can name;
-// all others may go. Each list holds glob patterns, joined by commas.
+// hostReferenceOptions returns libnvvm's options for the kernels and variables that the
+// host can name; all others may be removed. Each list holds glob patterns, joined by
+// commas.
 func hostReferenceOptions(o *options.Options, chosen *choice) []string {
 	return referenceVector(hostReferences(o, chosen))
 }
 
-// hostReferences are those lists by their short names; nil: anything may be named.
+// hostReferences returns those lists by libnvvm's words for them. It returns nil if
+// anything may be named.
 func hostReferences(o *options.Options, chosen *choice) map[string][]string {
 	kernels, variables := contained(o.KernelsUsed), contained(o.VariablesUsed)
 	if len(kernels) > 0 || len(variables) > 0 {
-		return map[string][]string{"ek": kernels, "ik": kernels,
-			"ec": variables, "ic": variables, "eg": variables, "ig": variables}
+		lists := map[string][]string{}
+		for _, l := range (&object.HostRefs{}).Lists() {
+			lists[l.Option] = variables
+			if l.Kernels {
+				lists[l.Option] = kernels
+			}
+		}
+		return lists
 	}
 	if o.IgnoreHostInfo || chosen.silent {
 		return nil
@@ -31,12 +41,12 @@ func hostReferences(o *options.Options, chosen *choice) map[string][]string {
 	// name to the first; a name keeps its first place of that walk.
 	for i := len(chosen.host) - 1; i >= 0; i-- {
 		obj := chosen.host[i]
-		for _, l := range referenceLists(obj.HostRefs) {
-			for j := len(l.patterns) - 1; j >= 0; j-- {
-				launches = launches || l.kernels && !IsDeviceRuntime(obj)
-				if name := l.option + "=" + l.patterns[j]; !seen[name] {
+		for _, l := range obj.HostRefs.ListsByOption() {
+			for _, pattern := range slices.Backward(*l.Patterns) {
+				launches = launches || (l.Kernels && !IsDeviceRuntime(obj))
+				if name := l.Option + "=" + pattern; !seen[name] {
 					seen[name] = true
-					lists[l.option] = append(lists[l.option], l.patterns[j])
+					lists[l.Option] = append(lists[l.Option], pattern)
 				}
 			}
 		}
@@ -47,7 +57,7 @@ func hostReferences(o *options.Options, chosen *choice) map[string][]string {
 	return lists
 }
 
-// warnOfLostKernels speaks of what nvlink does in silence: bare device code has no
+// warnOfLostKernels reports what nvlink does without a message: bare device code has no
 // host code to name its kernels, so the references of other objects remove them.
 func (p *Plan) warnOfLostKernels(pieces []Piece, chosen *choice) {
 	if chosen.named {
@@ -67,32 +77,18 @@ func (p *Plan) warnOfLostKernels(pieces []Piece, chosen *choice) {
 	}
 }
 
-type referenceList struct {
-	option   string
-	kernels  bool
-	patterns []string
-}
-
-func referenceLists(r *object.HostRefs) []referenceList {
-	return []referenceList{
-		{"ek", true, r.Kernels.External}, {"ik", true, r.Kernels.Internal},
-		{"ec", false, r.Constants.External}, {"ic", false, r.Constants.Internal},
-		{"eg", false, r.Devices.External}, {"ig", false, r.Devices.Internal},
-	}
-}
-
-// referenceVector writes the lists that aren't empty, in nvlink's order.
+// referenceVector returns options for the lists that aren't empty, in nvlink's order.
 func referenceVector(lists map[string][]string) []string {
 	var vector []string
-	for _, option := range []string{"ek", "ik", "ec", "ic", "eg", "ig"} {
+	for _, option := range hostelf.RefOptions() {
 		if len(lists[option]) > 0 {
-			vector = append(vector, "-host-ref-"+option+"="+strings.Join(lists[option], ","))
+			vector = append(vector, hostelf.RefOptionPrefix+option+"="+strings.Join(lists[option], ","))
 		}
 	}
 	return vector
 }
 
-// contained makes patterns that match every name with the part in it.
+// contained returns patterns that match every name with the part in it.
 func contained(parts []string) []string {
 	var patterns []string
 	for _, part := range parts {

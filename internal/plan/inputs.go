@@ -3,7 +3,6 @@ package plan
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object"
@@ -50,9 +49,7 @@ func (p *Plan) choose(in Input) (*choice, error) {
 		for _, id := range obj.LinkedIDs {
 			c.linkedBefore[id] = true
 		}
-		if !c.silent && obj.Kind == object.HostObject && obj.HostRefs == nil {
-			c.silent, c.silentOrigin = true, obj.Origin
-		}
+		c.noteSilent(obj)
 		module, found := obj.Choose(in.target())
 		takesPart := obj.Ignored == "" && len(obj.Modules) > 0
 		if takesPart && !found && (obj.Kind == object.Cubin || obj.HasBitcode()) {
@@ -78,7 +75,14 @@ func (p *Plan) choose(in Input) (*choice, error) {
 	return c, nil
 }
 
-// target is what the link makes code for.
+// noteSilent notes the first host object that does not record what it refers to.
+func (c *choice) noteSilent(obj *object.Object) {
+	if !c.silent && obj.Kind == object.HostObject && obj.HostRefs == nil {
+		c.silent, c.silentOrigin = true, obj.Origin
+	}
+}
+
+// target returns what the link produces code for.
 func (in *Input) target() object.Target {
 	return object.Target{Arch: in.Options.Arch.Arch, LTO: in.Options.LTO, Release: in.Release}
 }
@@ -106,8 +110,8 @@ func (p *Plan) take(in Input, c *choice, piece Piece, found bool) {
 	}
 }
 
-// needsRuntime says whether the device runtime counts at its place. nvlink
-// doesn't even look at it before it has seen a host object with device code. Bare
+// needsRuntime reports whether the device runtime takes part at its place. nvlink
+// ignores it until it has seen a host object with device code. Bare
 // LTO-IR may need it too where it is merged, which with nvlink it never is.
 func (p *Plan) needsRuntime(in Input, c *choice) bool {
 	switch {
@@ -137,7 +141,7 @@ func (c *choice) afterError(obj *object.Object) error {
 	text := ""
 	switch {
 	case c.failed < 0:
-	case obj.Kind == object.HostObject || obj.Origin.Member != "" || obj.Kind == object.LTOIR && obj.Ignored == "":
+	case obj.Kind == object.HostObject || obj.Origin.Member != "" || (obj.Kind == object.LTOIR && obj.Ignored == ""):
 		text = "elfLink internal error"
 	case (obj.Kind == object.Fatbin || obj.Kind == object.PTXFile) && obj.Ignored == "":
 		text = "elfLink fatbinary error"
@@ -149,15 +153,14 @@ func (c *choice) afterError(obj *object.Object) error {
 		Notes: []string{"-Werror made an error of a warning, so the link ends here"}}
 }
 
-// stop ends the link with the error that a warning has become, and what was said
-// since.
+// stop ends the link with the error that a warning has become, and the messages since.
 func (p *Plan) stop(c *choice) message.List {
 	list := message.List(Messages(p.Events[c.failed:]))
 	p.Events = p.Events[:c.failed]
 	return list
 }
 
-// native takes in code that is compiled already.
+// native adds code that is compiled already.
 func (p *Plan) native(o *options.Options, c *choice, piece Piece) {
 	if piece.Module.Kind == object.PTX {
 		c.assembled = true
@@ -169,7 +172,8 @@ func (p *Plan) native(o *options.Options, c *choice, piece Piece) {
 	}
 	c.deviceC = true
 	if IsDeviceRuntime(piece.Object) {
-		p.because("the device runtime is in the link, so the engine decides whether the program is closed", piece.Object.Origin)
+		p.because("the device runtime is in the link, so the engine decides whether the program is closed",
+			piece.Object.Origin)
 		return
 	}
 	c.forcePartial = true
@@ -201,18 +205,19 @@ func (p *Plan) warnOfMissingHostCode(in Input, obj *object.Object) {
 		return
 	}
 	p.report(&message.Message{Severity: message.Info, ID: noHostCode, Origin: obj.Origin,
-		Text: fmt.Sprintf("Input '%s' has no host code, which could cause later host link error if there is a reference to it", obj.Origin)})
+		Text: fmt.Sprintf("Input '%s' has no host code, "+
+			"which could cause later host link error if there is a reference to it", obj.Origin)})
 }
 
-// isBare says whether an input is device code without a host object around it.
-// Bare LTO-IR is not meant: nvlink never registers it.
+// isBare reports whether an input is device code without a host object around it, and
+// nvlink registers it. It never registers bare LTO-IR.
 func isBare(obj *object.Object) bool {
 	return obj.Kind == object.Fatbin || obj.Kind == object.Cubin || obj.Kind == object.PTXFile
 }
 
-// wrongArch is for a cubin by itself, or an object of clang's: it was meant for this
-// link, so that leaving it out cannot be right. Before nvlink sees that, it misses in the cubin what
-// those since sm_100 have, and those since sm_90.
+// wrongArch returns the error about a cubin by itself, or an object of clang's, for another
+// architecture. It was meant for this link, so it cannot be ignored. Before nvlink compares
+// architectures, it looks for what the cubins of later generations have.
 func (p *Plan) wrongArch(in Input, c *choice, obj *object.Object) error {
 	o, has := in.Options, &obj.Modules[0]
 	m := &message.Message{Severity: message.Fatal, ID: "arch-mismatch", Origin: obj.Origin,
@@ -222,7 +227,8 @@ func (p *Plan) wrongArch(in Input, c *choice, obj *object.Object) error {
 		return m
 	}
 	p.warn(o, c, &message.Message{Severity: message.Warning, ID: "output-limited", Origin: obj.Origin,
-		Text: fmt.Sprintf("Output is limited to run on SM Arch '%d' only due to limitations in input file %s", o.Arch.Number, obj.Origin)})
+		Text: fmt.Sprintf("Output is limited to run on SM Arch '%d' only due to limitations in input file %s",
+			o.Arch.Number, obj.Origin)})
 	merged := slices.ContainsFunc(p.Native, func(piece Piece) bool { return !IsDeviceRuntime(piece.Object) })
 	if merged && !has.Arch.Generation().Compat && in.Release.Rules().ReadsCompatFirst {
 		m.Text = "cannot read nvcompat"
@@ -241,16 +247,14 @@ func (p *Plan) notFound(o *options.Options, c *choice, obj *object.Object) {
 		return
 	}
 	p.warn(o, c, &message.Message{Severity: message.Warning, ID: "arch-not-found", Origin: obj.Origin,
-		Extra: obj.Origin.Member != "", // nvlink says nothing of members
+		Extra: obj.Origin.Member != "", // nvlink does not report members
 		Text:  fmt.Sprintf("SM Arch ('%s') not found in '%s'", o.Arch, obj.Origin),
 		Notes: []string{"it has " + message.FirstFew(has)}, Hint: fmt.Sprintf("compile it for %s as well", o.Arch)})
 }
 
-// IsDeviceRuntime is nvlink's test for libcudadevrt: by name.
-func IsDeviceRuntime(obj *object.Object) bool {
-	return strings.Contains(obj.Origin.String(), "cudadevrt")
-}
+// IsDeviceRuntime reports whether an object is libcudadevrt, which nvlink knows by name.
+func IsDeviceRuntime(obj *object.Object) bool { return object.NamesDeviceRuntime(obj.Origin.String()) }
 
-// carriesOptions says whether the module has a say in the consensus: bare LTO-IR
+// carriesOptions reports whether the module has a vote in the consensus: bare LTO-IR
 // has nowhere to keep options.
 func (piece Piece) carriesOptions() bool { return piece.Object.Kind != object.LTOIR }

@@ -20,10 +20,10 @@ const (
 
 // A MergePart is one part of a merge: native code, or an optimized part.
 type MergePart struct {
-	// Native is nil for an optimized part, and LLVM says which of the two that is.
+	// Native is nil for an optimized part. LLVM: that is the one of LLVM.
 	Native *Piece
 	LLVM   bool
-	// Refs are the host references that the part brings; nil: unknown.
+	// Refs are the host references that the part brings, or nil if they are unknown.
 	Refs *object.HostRefs
 }
 
@@ -43,7 +43,8 @@ func (p *Plan) planMerge(in Input, chosen *choice) {
 			part = MergePart{Refs: beside, LLVM: true}
 		case part.Native == nil:
 			continue
-		case slot == nil && lastBitcode == nil && part.Refs != nil && beside != nil: // the first one speaks for those that are not merged
+		case slot == nil && lastBitcode == nil && part.Refs != nil && beside != nil:
+			// The first part brings the references of those that are not merged.
 			part.Refs, beside = join(part.Refs, beside), &object.HostRefs{}
 		}
 		if chosen.silent {
@@ -116,7 +117,8 @@ func join(a, b *object.HostRefs) *object.HostRefs {
 	both := func(a, b hostelf.Refs) hostelf.Refs {
 		return hostelf.Refs{External: slices.Concat(a.External, b.External), Internal: slices.Concat(a.Internal, b.Internal)}
 	}
-	return &object.HostRefs{Kernels: both(a.Kernels, b.Kernels), Devices: both(a.Devices, b.Devices), Constants: both(a.Constants, b.Constants)}
+	return &object.HostRefs{Kernels: both(a.Kernels, b.Kernels), Devices: both(a.Devices, b.Devices),
+		Constants: both(a.Constants, b.Constants)}
 }
 
 // mergeArguments are the options of the link that matter to the merger.
@@ -151,7 +153,8 @@ func mergeArguments(o *options.Options, assembled bool) []string {
 	for _, value := range []struct {
 		name string
 		is   *bool
-	}{{"--verbose-tkinfo", o.VerboseTkinfo}, {"--enable-extended-smem", o.EnableExtendedSmem}, {"--disable-smem-reservation", o.DisableSmemReservation}} {
+	}{{"--verbose-tkinfo", o.VerboseTkinfo}, {"--enable-extended-smem", o.EnableExtendedSmem},
+		{"--disable-smem-reservation", o.DisableSmemReservation}} {
 		if value.is != nil {
 			args = append(args, value.name+"="+strconv.FormatBool(*value.is))
 		}

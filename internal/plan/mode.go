@@ -48,7 +48,9 @@ func (p *Plan) chooseEngine(o *options.Options) {
 	case o.Own.Engine != "" && o.Own.Engine != "auto":
 		p.Engine, p.EngineReason = Engine(o.Own.Engine), "--warpld-engine"
 	case unreadable >= 0:
-		p.Engine, p.EngineReason = JITLink, "the LTO-IR of "+p.IR[unreadable].Object.Origin.String()+" is compressed, which libnvvm cannot read"
+		p.Engine = JITLink
+		p.EngineReason = "the LTO-IR of " + p.IR[unreadable].Object.Origin.String() +
+			" is compressed, which libnvvm cannot read"
 	default:
 		p.Engine, p.EngineReason = NVVM, "all LTO-IR can be read"
 	}
@@ -89,7 +91,7 @@ func registration(o *options.Options, p *Plan, c *choice) []Registered {
 	}
 	var list []Registered
 	for _, obj := range c.registered {
-		if isIR[obj] && obj.Kind != object.HostObject || c.linkedBefore[obj.RegisterID] && !isIR[obj] {
+		if (isIR[obj] && obj.Kind != object.HostObject) || (c.linkedBefore[obj.RegisterID] && !isIR[obj]) {
 			continue
 		}
 		list = append(list, Registered{obj.RegisterID, IsDeviceRuntime(obj) && !o.KeepSystemLibraries})
@@ -97,12 +99,12 @@ func registration(o *options.Options, p *Plan, c *choice) []Registered {
 	return list
 }
 
-// RegisterIDs gives the ids for the registration file of a whole link, or of one
-// whose merger took in the given ones.
+// RegisterIDs returns the ids for the registration file of a whole link, or of one whose
+// merger linked the given ones.
 func (p *Plan) RegisterIDs(whole bool, merged []string) []string {
 	var ids []string
 	for _, r := range p.Register {
-		if !r.Runtime || !whole && slices.Contains(merged, r.ID) {
+		if !r.Runtime || (!whole && slices.Contains(merged, r.ID)) {
 			ids = append(ids, r.ID)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object"
+	"github.com/warpld/warpld/internal/object/hostelf"
 	"github.com/warpld/warpld/internal/options"
 )
 
@@ -69,16 +70,16 @@ type Plan struct {
 	// Bitcode is the code that LLVM optimizes, and LLVM what is asked of it.
 	Bitcode []Piece
 	LLVM    LLVM
-	// Thin says that each module of it is compiled by itself.
+	// Thin: each module of it is compiled by itself.
 	Thin bool
-	// KeepBitcode says that the result is bitcode that can be linked again.
+	// KeepBitcode: the result is bitcode that can be linked again.
 	KeepBitcode bool
 	// Agreed is the consensus of the compile options that the IR carries.
 	Agreed Agreed
 	// Roots is what stays because host code or the command line names it.
 	Roots  Roots
 	Engine Engine
-	// EngineReason says why that engine.
+	// EngineReason is why that engine was chosen.
 	EngineReason string
 	// Compile is the option vector for libnvvm.
 	Compile []string
@@ -88,8 +89,8 @@ type Plan struct {
 	// merger's command line without files.
 	Merge          []MergePart
 	MergeArguments []string
-	// Assembles: ptxas runs before the merge, so that options about messages have
-	// no effect on what nvlink says there.
+	// Assembles: ptxas runs before the merge, so that options about messages have no effect
+	// on nvlink's messages there.
 	Assembles bool
 	// Register is for the registration file.
 	Register []Registered
@@ -122,7 +123,7 @@ func (p *Plan) SplitEvents() (first []*message.Message, rest []Event) {
 // report adds a message to the events.
 func (p *Plan) report(m *message.Message) { p.Events = append(p.Events, Event{Message: m}) }
 
-// Make plans a link. The error, if any, is what nvlink says in the case.
+// Make plans a link. The error, if any, is the one that nvlink reports.
 func Make(in Input) (*Plan, error) {
 	p := &Plan{}
 	chosen, err := p.choose(in)
@@ -169,7 +170,8 @@ func (p *Plan) optimize(in Input, chosen *choice) (err error) {
 	}
 	p.chooseEngine(in.Options)
 	p.Compile = compileOptions(in, p, chosen)
-	if slices.ContainsFunc(p.Compile, func(option string) bool { return strings.HasPrefix(option, "-host-ref-") }) {
+	isReference := func(option string) bool { return strings.HasPrefix(option, hostelf.RefOptionPrefix) }
+	if slices.ContainsFunc(p.Compile, isReference) {
 		p.warnOfLostKernels(p.IR, chosen)
 	}
 	if plain, extended := split(in.Options, &p.Agreed); plain != 1 && extended != 1 && in.Options.SplitCompile == 1 {
@@ -185,8 +187,9 @@ func (p *Plan) plain(o *options.Options, chosen *choice) error {
 		p.because("link-time optimization was not asked for", message.Origin{})
 		if len(p.IR) > 0 {
 			return &message.Message{Severity: message.Fatal, ID: "lto-without-option", Text: "LTO objects found, use -dlto",
-				Origin: p.IR[0].Object.Origin, Notes: []string{fmt.Sprintf("'%s' has LTO-IR and nothing else that fits", p.IR[0].Object.Origin)},
-				Hint: "link with -dlto, or compile the object without it"}
+				Origin: p.IR[0].Object.Origin,
+				Notes:  []string{fmt.Sprintf("'%s' has LTO-IR and nothing else that fits", p.IR[0].Object.Origin)},
+				Hint:   "link with -dlto, or compile the object without it"}
 		}
 		return nil
 	}

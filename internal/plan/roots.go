@@ -5,10 +5,10 @@ import (
 	"github.com/warpld/warpld/internal/options"
 )
 
-// Roots say what may be named from outside of the device code, and so stays.
+// Roots are what may be named from outside of the device code, and so stays.
 type Roots struct {
-	// All says why everything may be named, and Origin which input made it so; empty:
-	// only what the patterns match.
+	// All is why everything may be named, and Origin the input that made it so. If it is
+	// empty, only what the patterns match may be named.
 	All    string
 	Origin message.Origin
 	// ByOption: the patterns are those of -kernels-used and -variables-used.
@@ -23,7 +23,7 @@ type Root struct {
 	Origin  message.Origin
 }
 
-// roots are those of a link, by the rules of hostReferences.
+// roots returns those of a link, by the rules of hostReferences.
 func roots(o *options.Options, c *choice) Roots {
 	r := Roots{ByOption: c.named}
 	switch {
@@ -40,11 +40,11 @@ func roots(o *options.Options, c *choice) Roots {
 		return Roots{All: "no host code launches a kernel"}
 	}
 	for _, obj := range c.host {
-		for _, l := range referenceLists(obj.HostRefs) {
-			if l.kernels {
-				r.add(l.patterns, nil, obj.Origin)
+		for _, l := range obj.HostRefs.ListsByOption() {
+			if l.Kernels {
+				r.add(*l.Patterns, nil, obj.Origin)
 			} else {
-				r.add(nil, l.patterns, obj.Origin)
+				r.add(nil, *l.Patterns, obj.Origin)
 			}
 		}
 	}

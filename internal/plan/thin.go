@@ -10,17 +10,18 @@ import (
 )
 
 // kernelsByConvention is the first LLVM whose kernels are known by their calling
-// convention. Before, metadata alone told of them.
+// convention. Before, only metadata marked them.
 const kernelsByConvention = 21
 
-// decideThin says whether each module is compiled by itself, where that was asked
-// for. Some code was compiled so that it can't be.
+// decideThin decides whether each module is compiled by itself, if the user asked for
+// that. Some code was compiled so that it can't be.
 func (p *Plan) decideThin(o *options.Options) error {
 	if o.Own.LTO != "thin" {
 		return nil
 	}
 	if o.EmitPTX {
-		return &message.Message{Severity: message.Fatal, ID: "thin-ptx", Text: "-emit-ptx writes one text, but ThinLTO makes one of each module",
+		return &message.Message{Severity: message.Fatal, ID: "thin-ptx",
+			Text: "-emit-ptx writes one text, but ThinLTO makes one of each module",
 			Hint: "drop --warpld-lto=thin; --warpld-keep keeps the texts"}
 	}
 	for _, piece := range p.Bitcode {
@@ -34,7 +35,8 @@ func (p *Plan) decideThin(o *options.Options) error {
 		}
 		if why != "" {
 			p.report(&message.Message{Severity: message.Info, ID: "full-lto", Origin: piece.Object.Origin,
-				Text: fmt.Sprintf("doing full LTO, because '%s' does not go with ThinLTO", piece.Object.Origin), Notes: []string{why}})
+				Text:  fmt.Sprintf("doing full LTO, because '%s' does not go with ThinLTO", piece.Object.Origin),
+				Notes: []string{why}})
 			return nil
 		}
 	}
@@ -42,10 +44,10 @@ func (p *Plan) decideThin(o *options.Options) error {
 	return nil
 }
 
-// Prepares says whether a module must be changed before it is compiled by itself:
+// Prepares reports whether a module must be changed before it is compiled by itself:
 // because it lacks a summary or has questions that only the link can answer.
 func (l *LLVM) Prepares(m *bitcode.Module) bool {
-	if !m.Thin || l.FTZ != nil || l.FMA != nil && !*l.FMA {
+	if !m.Thin || l.FTZ != nil || (l.FMA != nil && !*l.FMA) {
 		return true
 	}
 	for _, y := range m.Symbols {
@@ -99,16 +101,13 @@ func (l *LLVM) Resolve(modules []bitcode.Module) [][]Resolution {
 	return all
 }
 
-// SharedMemory is the address space of shared memory in LLVM's code for GPUs.
-const SharedMemory = 3
-
-// visible says whether the host, or code outside of the bitcode, may name a symbol.
+// visible reports whether the host, or code outside of the bitcode, may name a symbol.
 func (l *LLVM) visible(y bitcode.Symbol) bool {
 	switch {
 	case !l.Closed:
 		return true
 	case y.Kind == bitcode.Variable:
-		return y.AddressSpace != SharedMemory && l.Keep.Variable(y.Name)
+		return !y.IsShared() && l.Keep.Variable(y.Name)
 	}
 	return y.Kernel && l.Keep.Kernel(y.Name)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/warpld/warpld/internal/options"
 )
 
-// split gives the numbers of threads for -split-compile and its extended form.
-// What the objects say about the former goes over the command line.
+// split returns the numbers of threads for -split-compile and its extended form. The
+// objects override the command line's value of the former.
 func split(o *options.Options, agreed *Agreed) (plain, extended int) {
 	plain, extended = o.SplitCompile, o.SplitCompileExtended
 	if o.EmitPTX && extended != 1 {
@@ -22,7 +22,7 @@ func split(o *options.Options, agreed *Agreed) (plain, extended int) {
 	return agreed.SplitCompile.or(plain), extended
 }
 
-// maxRegisters is the limit for all kernels, or zero.
+// maxRegisters returns the limit for all kernels, or zero.
 func maxRegisters(o *options.Options, agreed *Agreed) int {
 	if o.MaxRegCount != nil && *o.MaxRegCount > 0 {
 		return *o.MaxRegCount
@@ -30,7 +30,7 @@ func maxRegisters(o *options.Options, agreed *Agreed) int {
 	return max(agreed.MaxReg.or(0), 0)
 }
 
-// compileOptions is the vector that nvlink passes to nvvmCompileProgram: absent
+// compileOptions returns the vector that nvlink passes to nvvmCompileProgram: absent
 // options leave no gap, and the order is fixed.
 func compileOptions(in Input, p *Plan, chosen *choice) []string {
 	o, agreed := in.Options, &p.Agreed
@@ -63,7 +63,7 @@ func compileOptions(in Input, p *Plan, chosen *choice) []string {
 	return vector
 }
 
-// hostInfo says whether libnvvm may remove what the host can't name.
+// hostInfo reports whether libnvvm may remove what the host can't name.
 func hostInfo(o *options.Options, chosen *choice) bool {
 	return !chosen.forcePartial && (chosen.named || !o.IgnoreHostInfo)
 }
@@ -74,7 +74,8 @@ func passedOn(o *options.Options, agreed *Agreed, vector []string) []string {
 	if len(o.Xnvvm) == 0 {
 		return nil
 	}
-	own := []string{"-generate-line-info", "-inline-info", "--device-c", "--force-device-c", "-g", "-has-global-host-info"}
+	own := []string{"-generate-line-info", "-inline-info", "--device-c", "--force-device-c", "-g",
+		"-has-global-host-info"}
 	var tokens []string
 	seen := map[string]bool{}
 	for _, token := range o.Xnvvm {
@@ -104,7 +105,7 @@ func passedOn(o *options.Options, agreed *Agreed, vector []string) []string {
 	return tokens
 }
 
-// assembleArguments is ptxas's command line. ptxas records it in the cubin in an
+// assembleArguments returns ptxas's command line. ptxas records it in the cubin in an
 // order of its own, so only -Xptxas must keep its place: last, to win.
 func assembleArguments(in Input, p *Plan) []string {
 	o := in.Options

@@ -6,16 +6,13 @@ import (
 
 	"github.com/warpld/warpld/internal/glob"
 	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/object/hostelf"
 	"github.com/warpld/warpld/internal/ptx"
 )
 
-// hostLists are libnvvm's options for what host code can name, in nvlink's order:
-// external and internal kernels, constants and other variables.
-var hostLists = []string{"ek", "ik", "ec", "ic", "eg", "ig"}
-
 const (
 	hostInfo   = "-has-global-host-info"
-	hostPrefix = "-host-ref-"
+	hostPrefix = hostelf.RefOptionPrefix
 )
 
 // references are what host code refers to, by the vector of the unsliced link.
@@ -72,7 +69,8 @@ func (h *references) add(list string, entries []string) {
 
 // keeps reports whether the host can name a symbol.
 func (h *references) keeps(s *symbol) bool {
-	if !h.known || (s.kind == ".entry" && h.names["ek"] == nil && h.names["ik"] == nil) {
+	noKernels := h.names[hostelf.ExternalKernels] == nil && h.names[hostelf.InternalKernels] == nil
+	if !h.known || (s.kind == ".entry" && noKernels) {
 		return true
 	}
 	list := listOf(s)
@@ -81,7 +79,7 @@ func (h *references) keeps(s *symbol) bool {
 	})
 }
 
-// listOf is the list that a symbol belongs in.
+// listOf returns the list that a symbol belongs in.
 func listOf(s *symbol) string {
 	list := ""
 	switch s.kind {
@@ -102,9 +100,9 @@ func listOf(s *symbol) string {
 // their list that no kernel has, because without one all kernels stay.
 func hostVector(lists map[string][]string) []string {
 	vector := []string{hostInfo}
-	for _, list := range hostLists {
+	for _, list := range hostelf.RefOptions() {
 		names := lists[list]
-		if list == "ek" && len(names) == 0 && len(lists["ik"]) == 0 {
+		if list == hostelf.ExternalKernels && len(names) == 0 && len(lists[hostelf.InternalKernels]) == 0 {
 			names = []string{"__none__"}
 		}
 		if len(names) > 0 {

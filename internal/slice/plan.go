@@ -2,8 +2,8 @@ package slice
 
 import (
 	"slices"
-	"strings"
 
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/ptx"
 )
@@ -118,11 +118,8 @@ func (p *planner) checkModules() *message.Message {
 	return nil
 }
 
-// builtin functions are the driver's.
-func builtin(name string) bool {
-	return name == "vprintf" || name == "malloc" || name == "free" || name == "__assertfail" ||
-		strings.HasPrefix(name, "__cuda_syscall")
-}
+// builtin reports whether a function is the driver's.
+func builtin(name string) bool { return gpu.IsDriverFunction(name) || gpu.IsSystemCall(name) }
 
 // checkNames refuses programs that the compiler would complain about, so that it
 // does: slices might not notice.

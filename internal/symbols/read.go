@@ -22,9 +22,6 @@ const (
 	FromBitcode = "its bitcode"
 )
 
-// sharedMemory is an address space of LLVM's code for GPUs.
-const sharedMemory = 3
-
 // OfModule returns the symbols that a module of an object defines, and where they are
 // known from. LTO-IR shows none, but a host object registers some.
 func OfModule(obj *object.Object, m *object.Module) ([]Symbol, string, error) {
@@ -120,7 +117,7 @@ func ofBitcode(modules []bitcode.Module) (list []Symbol) {
 				kind = record.KindVariable
 			}
 			local := y.Linkage == bitcode.Local
-			isVariable := kind == record.KindVariable && y.AddressSpace != sharedMemory &&
+			isVariable := kind == record.KindVariable && !y.IsShared() &&
 				y.Linkage != bitcode.Appending && !local
 			if y.Defined && y.Linkage != bitcode.AvailableExternally && (isVariable || y.Kind == bitcode.Function) {
 				list = append(list, Symbol{Name: y.Name, Kind: kind, Local: local})

@@ -144,8 +144,8 @@ func carry(args []string) error {
 	fs.Func("id", "", func(value string) error { id, carried = value, true; return nil })
 	known := fs.Bool("host-refs", false, "")
 	refs := &hostelf.HostRefs{}
-	for _, l := range engine.HostRefLists(refs) {
-		fs.Func(l.Option, "", func(pattern string) error { *l.Patterns = append(*l.Patterns, pattern); return nil })
+	for _, l := range refs.ListsByOption() {
+		fs.Func(strings.TrimPrefix(l.Flag(), "-"), "", func(pattern string) error { *l.Patterns = append(*l.Patterns, pattern); return nil })
 	}
 	output, input, err := parse(fs, args)
 	if err != nil {

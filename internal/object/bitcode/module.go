@@ -25,10 +25,16 @@ type Symbol struct {
 	Defined bool
 	// Kernel means that the host launches the function.
 	Kernel bool
-	// AddressSpace is a variable's: 1 global, 3 shared, 4 constant memory.
+	// AddressSpace is a variable's: 1 global, 3 shared, 4 constant memory; see IsShared.
 	AddressSpace uint64
 
 	nameAt, nameSize uint64
+}
+
+// IsShared reports whether a variable is in shared memory.
+func (y Symbol) IsShared() bool {
+	const shared = 3
+	return y.AddressSpace == shared
 }
 
 // A SymbolKind is what a symbol stands for.

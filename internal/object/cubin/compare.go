@@ -94,7 +94,7 @@ func sectionNames(f *File) []string {
 	return names
 }
 
-// without gives those of names that others has not, or has less often.
+// without returns those of names that others lacks, or has less often.
 func without(names, others []string) []string {
 	count := map[string]int{}
 	for _, name := range others {
@@ -162,7 +162,7 @@ func (c *comparison) contents(s, t *elf64.Section) {
 		c.add(where, "contents", errText(errA), errText(errB))
 		return
 	}
-	c.bytes(where, io.NewSectionReader(c.a.r, offsetA, sizeA), io.NewSectionReader(c.b.r, offsetB, sizeB))
+	c.bytes(where, c.a.Span(offsetA, sizeA), c.b.Span(offsetB, sizeB))
 }
 
 func errText(err error) string {
@@ -173,7 +173,7 @@ func errText(err error) string {
 }
 
 func (c *comparison) files() {
-	c.bytes("file", io.NewSectionReader(c.a.r, 0, c.a.size), io.NewSectionReader(c.b.r, 0, c.b.size))
+	c.bytes("file", c.a.Span(0, c.a.Size()), c.b.Span(0, c.b.Size()))
 }
 
 // bytes finds the first byte in which a and b differ.
@@ -208,7 +208,7 @@ func (c *comparison) bytes(where string, a, b *io.SectionReader) {
 	}
 }
 
-// unexpected gives the errors that are not the end of the data.
+// unexpected returns an error unless it is the end of the data.
 func unexpected(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil

@@ -32,18 +32,15 @@ const (
 type File struct {
 	*elf64.File
 	Arch gpu.Arch
-	// Toolkit is the version of CUDA that made the file: 130 for 13.0; 0 when
-	// it does not say so.
+	// Toolkit is the release of CUDA that made the file, as a number: 130 for 13.0. It is 0
+	// if the file does not record it.
 	Toolkit int
-	// Virtual is the architecture that its source, such as PTX, was for; 0 when it
-	// does not say so.
+	// Virtual is the architecture that its source, such as PTX, was for. It is 0 if the
+	// file does not record it.
 	Virtual int
 	// Tools are the records of the tools that made the file, the last one
 	// first.
 	Tools []Tool
-
-	r    io.ReaderAt
-	size int64
 }
 
 // Open reads the device code that is the first size bytes of r, which is kept
@@ -56,7 +53,7 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 	if e.Machine != elf64.CUDA {
 		return nil, fmt.Errorf("%w: for machine %d", ErrNotDevice, e.Machine)
 	}
-	f := &File{File: e, r: r, size: size}
+	f := &File{File: e}
 	if err := f.readTools(); err != nil {
 		return nil, err
 	}
@@ -169,7 +166,7 @@ func (f *File) IsVariable(y elf64.Symbol) bool {
 	return !ofKernel && section != sharedSection && section != sharedDebug
 }
 
-// Kernels gives the names of the kernels, in the order of their symbols.
+// Kernels returns the names of the kernels, in the order of their symbols.
 func (f *File) Kernels() ([]string, error) {
 	symbols, err := f.Symbols()
 	if err != nil {

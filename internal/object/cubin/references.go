@@ -12,14 +12,13 @@ import (
 
 const maxRelocations = 1 << 28
 
-// References gives of each function and variable the symbols that it refers to, all by
-// their places in the symbol table. Relocations tell it, so of a linked file little is
-// known.
+// References returns for each function and variable the symbols that it refers to, all by
+// their places in the symbol table. They come from relocations, of which a linked file has
+// few.
 func (f *File) References(symbols *elf64.SymbolTable) (map[int][]int, error) {
-	const withAddends, without = 4, 9 // SHT_RELA, SHT_REL
 	owners := map[uint32][]owner{}
 	for i, y := range symbols.All() {
-		if y.Section != elf64.Undefined && y.Type == elf64.Function || f.IsVariable(y) {
+		if (y.Section != elf64.Undefined && y.Type == elf64.Function) || f.IsVariable(y) {
 			owners[y.Section] = append(owners[y.Section], owner{i, y.Value, y.Value + max(y.Size, 1)})
 		}
 	}
@@ -27,17 +26,17 @@ func (f *File) References(symbols *elf64.SymbolTable) (map[int][]int, error) {
 		slices.SortFunc(list, func(a, b owner) int { return cmp.Compare(a.start, b.start) })
 	}
 	refs := map[int][]int{}
-	unread := uint64(f.size)
+	unread := uint64(f.Size())
 	for i := range f.Sections {
 		s := &f.Sections[i]
-		size := 24
+		size := elf64.RelaSize
 		switch {
-		case len(owners[s.Info]) == 0 || s.Type != withAddends && s.Type != without:
+		case len(owners[s.Info]) == 0 || (s.Type != elf64.Rela && s.Type != elf64.Rel):
 			continue
 		case s.Size > unread: // many sections of the same bytes
 			return nil, &elf64.Error{Part: "section " + s.Name, Err: fmt.Errorf("%w: overlaps others", elf64.ErrFormat)}
-		case s.Type == without:
-			size = 16
+		case s.Type == elf64.Rel:
+			size = elf64.RelSize
 		}
 		unread -= s.Size
 		rows, err := f.Data(s, maxRelocations)
@@ -64,7 +63,7 @@ type owner struct {
 	start, end uint64
 }
 
-// ownerOf finds the symbol that a place of a section belongs to; -1: none.
+// ownerOf returns the symbol that a place of a section belongs to, or -1.
 func ownerOf(owners []owner, place uint64) int {
 	at := sort.Search(len(owners), func(i int) bool { return owners[i].start > place }) - 1
 	if at < 0 || place >= owners[at].end {

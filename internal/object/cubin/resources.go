@@ -17,7 +17,7 @@ const (
 	maxInfo = 1 << 28
 )
 
-// Resources are what one launch of a kernel takes, as the file says it.
+// Resources are what one launch of a kernel takes, as the file records it.
 type Resources struct {
 	Kernel    string
 	Registers int // of a thread
@@ -38,7 +38,7 @@ type BankUsage struct {
 	Bytes uint64
 }
 
-// Resources gives what each kernel takes, in the order of their symbols.
+// Resources returns what each kernel takes, in the order of their symbols.
 func (f *File) Resources() ([]Resources, error) {
 	symbols, err := f.Symbols()
 	if err != nil {

@@ -18,7 +18,7 @@ type Tool struct {
 	Options string
 }
 
-// arch is the architecture that the tool was told to make code for.
+// arch returns the architecture that the tool was told to make code for.
 func (t *Tool) arch() (gpu.Arch, bool) {
 	words := strings.Fields(t.Options)
 	for i, word := range words {
@@ -44,7 +44,7 @@ func (f *File) readTools() error {
 	return nil
 }
 
-// parseTool understands one record: u32 version, then the offsets of five
+// parseTool parses one record: u32 version, then the offsets of five
 // strings as u32, then the strings, each with a NUL at its end.
 func parseTool(desc []byte) (t Tool, err error) {
 	fields := []*string{&t.Output, &t.Name, &t.Version, &t.Build, &t.Options}
@@ -72,7 +72,7 @@ func recordError(format string, args ...any) error {
 	return &elf64.Error{Part: "section " + toolSection, Err: err}
 }
 
-// notes gives the descriptions of the notes in a section: u32 sizes of name and
+// notes returns the descriptions of the notes in a section: u32 sizes of name and
 // description, u32 type, name, description, both padded to 4.
 func (f *File) notes(section string) ([][]byte, error) {
 	s := f.Section(section)

@@ -144,6 +144,14 @@ type File struct {
 	size int64
 }
 
+// Size returns the size of the file in bytes.
+func (f *File) Size() int64 { return f.size }
+
+// Span returns a reader of some bytes of the file.
+func (f *File) Span(offset, size int64) *io.SectionReader {
+	return io.NewSectionReader(f.r, offset, size)
+}
+
 // IsELF reports whether data starts as an ELF file of any class and order does.
 func IsELF(data []byte) bool { return len(data) >= 4 && string(data[:4]) == "\x7fELF" }
 

@@ -247,9 +247,9 @@ func parseMember(b []byte) *Member {
 	}
 	switch {
 	case m.Flags&ArchSpecific != 0:
-		m.Arch.Suffix = "a"
+		m.Arch.Suffix = gpu.AcceleratedSuffix
 	case m.Flags&FamilySpecific != 0:
-		m.Arch.Suffix = "f"
+		m.Arch.Suffix = gpu.FamilySuffix
 	}
 	return m
 }

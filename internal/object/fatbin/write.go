@@ -21,10 +21,10 @@ func Stored(cubin []byte, a gpu.Arch) []byte {
 	le.PutUint16(m[26:], 1)
 	le.PutUint32(m[28:], uint32(a.Number))
 	flags := Is64Bit | Linux
-	switch a.Suffix {
-	case "a":
+	switch {
+	case a.IsAccelerated():
 		flags |= ArchSpecific
-	case "f":
+	case a.IsFamilySpecific():
 		flags |= FamilySpecific
 	}
 	le.PutUint64(m[40:], uint64(flags))

@@ -138,35 +138,18 @@ func (f *File) add(e *elf64.File, s *elf64.Section, span Span) error {
 	return nil
 }
 
-// lists are the sections and what each is read into.
-func (h *HostRefs) lists() []refList {
-	return []refList{
-		{externalKernels, &h.Kernels.External},
-		{".nvHRKI", &h.Kernels.Internal},
-		{".nvHRDE", &h.Devices.External},
-		{".nvHRDI", &h.Devices.Internal},
-		{".nvHRCE", &h.Constants.External},
-		{".nvHRCI", &h.Constants.Internal},
-	}
-}
-
-type refList struct {
-	section string
-	list    *[]string
-}
-
 func (h *HostRefs) read(e *elf64.File) error {
-	for _, l := range h.lists() {
-		s := e.Section(l.section)
+	for _, l := range h.Lists() {
+		s := e.Section(l.Section)
 		if s == nil || s.Size == 0 {
-			h.Missing = append(h.Missing, l.section)
+			h.Missing = append(h.Missing, l.Section)
 			continue
 		}
 		text, err := e.Data(s, maxRefs)
 		if err != nil {
 			return err
 		}
-		*l.list = split(text)
+		*l.Patterns = split(text)
 	}
 	return nil
 }

@@ -16,8 +16,8 @@ func Carry(fatbin []byte, moduleID string, refs *HostRefs) []byte {
 	w.section(segmentSection, segment())
 	w.section(moduleIDSection, append([]byte(moduleID), 0))
 	if refs != nil {
-		for _, l := range refs.lists() {
-			w.section(l.section, joined(*l.list))
+		for _, l := range refs.Lists() {
+			w.section(l.Section, joined(*l.Patterns))
 		}
 	}
 	return w.file()

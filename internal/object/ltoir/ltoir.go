@@ -104,7 +104,7 @@ func (h *Header) parseFields(b []byte) {
 			h.Arch.Number = value / 10
 		case tagOneArch:
 			if value != 0 {
-				h.Arch.Suffix = "a"
+				h.Arch.Suffix = gpu.AcceleratedSuffix
 			}
 		}
 	}

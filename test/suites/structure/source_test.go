@@ -30,6 +30,8 @@ type source struct {
 	files []file
 	// packages are those of cmd and internal, type-checked, without their tests.
 	packages []*types.Package
+	// info is about the expressions of those packages.
+	info *types.Info
 }
 
 // A file is one of any package, with its text.
@@ -56,7 +58,7 @@ var load = func() func(*testing.T) *source {
 }()
 
 func read() (*source, error) {
-	src := &source{fset: token.NewFileSet()}
+	src := &source{fset: token.NewFileSet(), info: newInfo()}
 	for _, folder := range []string{"cmd", "internal", "test"} {
 		if err := src.parseBelow(folder); err != nil {
 			return nil, err
@@ -66,6 +68,10 @@ func read() (*source, error) {
 		return nil, errors.New("no Go files were found")
 	}
 	return src, src.checkTypes()
+}
+
+func newInfo() *types.Info {
+	return &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{}}
 }
 
 func (src *source) parseBelow(folder string) error {
@@ -124,7 +130,7 @@ func (src *source) checkTypes() error {
 		for _, name := range p.GoFiles {
 			files = append(files, src.named(strings.TrimPrefix(p.ImportPath, module)+"/"+name))
 		}
-		checked, err := (&types.Config{Importer: imports}).Check(p.ImportPath, src.fset, files, nil)
+		checked, err := (&types.Config{Importer: imports}).Check(p.ImportPath, src.fset, files, src.info)
 		if err != nil {
 			return err
 		}

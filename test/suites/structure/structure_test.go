@@ -70,6 +70,7 @@ func TestStructure(t *testing.T) {
 		{"doc comments", docComments},
 		{"shadowed builtins", shadowedBuiltins},
 		{"wording", wordings},
+		{"numbers of GPUs", gpuNumbers},
 		{linkViolations, linkLines},
 	}
 	for _, r := range rules {
