@@ -41,7 +41,7 @@ type Part struct {
 	Form   Form
 	// Code gives the cubin or the fat binary.
 	Code func() ([]byte, error)
-	// Cubin gives the cubin without the fat binary; nil: it is what Code gives.
+	// Cubin returns the cubin without the fat binary. If it is nil, Code returns the cubin.
 	Cubin func() ([]byte, error)
 	// ID and Refs are those of the host object that carried the code.
 	ID   string
@@ -57,8 +57,8 @@ type Merger struct {
 	// First are the arguments before those of nvlink, and Also what it writes
 	// beside what nvlink does.
 	First, Also []string
-	// own has the options of this program, which can merge without another process; nil:
-	// another program is the merger.
+	// own has the options of this program, which can merge without another process. It is
+	// nil if another program is the merger.
 	own   *Settings
 	Env   []string
 	Limit time.Duration

@@ -30,7 +30,7 @@ type Settings struct {
 	Options device.Options
 	// WarningsAsErrors is -Werror.
 	WarningsAsErrors bool
-	// NotCovered is an option that the merger does not know; empty: it knows all.
+	// NotCovered is an option that the merger does not know, if there is one.
 	NotCovered string
 }
 
@@ -58,7 +58,7 @@ func Own(self string, settings Settings) Merger {
 
 // An Answer is what warpld writes as a merger, whatever came of it.
 type Answer struct {
-	// NotCovered is what the rules don't cover; empty: they cover all.
+	// NotCovered is what the rules don't cover, if there is something.
 	NotCovered string `json:",omitempty"`
 	Failed     bool   `json:",omitempty"`
 	Messages   message.List

@@ -31,10 +31,10 @@ type job struct {
 	register string
 }
 
-// A named input has the ID of the host object that carried it.
+// A named is an input and the ID of the host object that carried it.
 type named struct {
-	device.Input
-	id string
+	input device.Input
+	id    string
 }
 
 // DoFiles does what the arguments after Stage say, with files that open returns. The
@@ -120,8 +120,8 @@ var valued = map[string]func(s *Settings, value string){
 	"-variables-used": func(s *Settings, value string) { s.Options.VariablesUsed = strings.Split(value, ",") },
 }
 
-// Uncovered returns the first of nvlink's options that the merger does not know; empty:
-// it knows all.
+// Uncovered returns the first of nvlink's options that the merger does not know, or an
+// empty string.
 func Uncovered(arguments []string) string {
 	for _, argument := range arguments {
 		name, _, _ := strings.Cut(argument, "=")
@@ -181,7 +181,7 @@ func (s *Settings) run(open func() ([]named, error)) (device.Output, []string, e
 	}
 	inputs := make([]device.Input, len(opened))
 	for i := range opened {
-		inputs[i] = opened[i].Input
+		inputs[i] = opened[i].input
 	}
 	options := s.Options
 	options.PassThroughSize = passThroughSize

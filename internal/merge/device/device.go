@@ -75,7 +75,7 @@ type Options struct {
 	// won over, where nvlink keeps them.
 	DedupWeakData bool
 	// PassThroughSize is the size from which pieces of inputs are not copied into the
-	// output, but listed beside it; 0: all are copied.
+	// output, but listed beside it. With 0 all are copied.
 	PassThroughSize int
 }
 

@@ -463,7 +463,7 @@ func TestRuntimeOnDemand(t *testing.T) {
 		name   string
 		inputs []Input
 		keep   bool
-		want   []bool // taken; nil: the link fails
+		want   []bool // taken, or nil if the link fails
 	}{
 		{"needed", []Input{caller, runtime, other}, false, []bool{true, true, true}},
 		{"not needed", []Input{other, runtime}, false, []bool{true, false}},

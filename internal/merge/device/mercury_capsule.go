@@ -23,7 +23,7 @@ const (
 	recordFlag  = 0x80 // may be set in the last two
 )
 
-// recordSize is the size of the record at the beginning of bytes; 0: no rule
+// recordSize is the size of the record at the beginning of bytes, or 0 if no rule
 // knows it.
 func recordSize(b []byte) uint64 {
 	switch {

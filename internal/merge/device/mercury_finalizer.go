@@ -130,7 +130,7 @@ func rewriteFrames(symbols *symbolTable, sections *sectionTable) error {
 	s := &sections.list[id]
 	at := map[uint64]*relocation{}
 	if rows, ok := sections.byOwner[sectionKey{".rela.debug_frame", id}]; ok {
-		list := sections.list[rows].relocations
+		list := sections.list[rows].edits.relocations
 		for i := range list {
 			if list[i].addend != 0 {
 				return unsupported("", "a .debug_frame of code that starts within '%s'", symbols.list[list[i].symbol].name)
@@ -161,7 +161,7 @@ func rewriteFrames(symbols *symbolTable, sections *sectionTable) error {
 		}
 		p += head + size
 	}
-	s.patches = nil
+	s.edits.patches = nil
 	s.setData(frames)
 	return nil
 }

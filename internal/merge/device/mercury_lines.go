@@ -29,13 +29,13 @@ func rewriteLines(symbols *symbolTable, sections *sectionTable) error {
 			continue
 		}
 		s := &sections.list[id]
-		if len(s.patches) > 0 {
+		if len(s.edits.patches) > 0 {
 			return unsupported("", "how lines in '%s' refer to other debug information", name)
 		}
 		t := lineTable{old: s.contents(), order: order}
 		rows, ok := sections.byOwner[sectionKey{".rela" + name, id}]
 		if ok {
-			t.rows = sections.list[rows].relocations
+			t.rows = sections.list[rows].edits.relocations
 			slices.SortFunc(t.rows, func(a, b relocation) int { return compareOffsets(a.offset, b.offset) })
 		}
 		if !t.all() || len(t.rows) > 0 {
@@ -43,7 +43,7 @@ func rewriteLines(symbols *symbolTable, sections *sectionTable) error {
 		}
 		s.setData(t.made)
 		if ok {
-			sections.list[rows].relocations = t.madeRows
+			sections.list[rows].edits.relocations = t.madeRows
 		}
 	}
 	return nil

@@ -64,7 +64,7 @@ type mercurySection struct {
 }
 
 // leftToFinalizer says what of a section nvlink's finalizer makes anew in ways
-// that are not known; empty: nothing.
+// that are not known, or an empty string.
 func leftToFinalizer(s *elf64.Section) string {
 	switch {
 	case cubin.IsConstantBank(s.Type) && s.Type != cubin.SHT_CUDA_CONSTANT_B0 && s.Name != constants:
@@ -102,32 +102,32 @@ func sassName(name string) string {
 	return name
 }
 
-// knownMercury reports whether the rules cover a section of the second program.
+// knownMercury reports whether the rules cover a section of Mercury code.
 func knownMercury(s *elf64.Section) bool {
-	flags := s.Flags &^ cubin.SHF_MERCURY
+	named, flags, want := false, s.Flags&^cubin.SHF_MERCURY, uint64(0)
 	switch s.Type {
 	case cubin.SHT_MERCURY_CAPSULE:
-		return strings.HasPrefix(s.Name, capsulePrefix+".text.") && flags == 0
+		named = strings.HasPrefix(s.Name, capsulePrefix+".text.")
 	case cubin.SHT_MERCURY_SYMTAB:
-		return s.Name == mercurySymbols && flags == 0
+		named = s.Name == mercurySymbols
 	case cubin.SHT_MERCURY_CALLGRAPH:
-		return s.Name == mercuryPrefix+".nv.callgraph" && flags == 0
+		named = s.Name == mercuryPrefix+".nv.callgraph"
 	case cubin.SHT_MERCURY_PROTOTYPE:
-		return s.Name == mercuryPrefix+".nv.prototype" && flags == 0
+		named = s.Name == mercuryPrefix+".nv.prototype"
 	case cubin.SHT_MERCURY_INFO:
-		return strings.HasPrefix(s.Name, mercuryPrefix+".nv.info") && flags&^elf64.InfoLink == 0
+		named, flags = strings.HasPrefix(s.Name, mercuryPrefix+".nv.info"), flags&^elf64.InfoLink
 	case cubin.SHT_MERCURY_RELA:
-		return strings.HasPrefix(s.Name, mercuryPrefix+".rela.") && flags == elf64.InfoLink
+		named, want = strings.HasPrefix(s.Name, mercuryPrefix+".rela."), elf64.InfoLink
 	case elf64.ProgBits:
-		return isLines(strings.TrimPrefix(s.Name, mercuryPrefix)) && flags == 0
+		named = isLines(strings.TrimPrefix(s.Name, mercuryPrefix))
 	case cubin.SHT_CUDA_GLOBAL_INIT:
-		return s.Name == mercuryPrefix+".nv.global.init" && flags == elf64.Alloc|elf64.Write
+		named, want = s.Name == mercuryPrefix+".nv.global.init", elf64.Alloc|elf64.Write
 	case cubin.SHT_CUDA_RESERVED_SHARED:
-		return s.Name == mercuryPrefix+reserved && flags == elf64.Alloc|elf64.Write
+		named, want = s.Name == mercuryPrefix+reserved, elf64.Alloc|elf64.Write
 	case cubin.SHT_MERCURY_CONSTANT:
-		return s.Name == mercuryPrefix+mercuryConstants && flags == elf64.Alloc
+		named, want = s.Name == mercuryPrefix+mercuryConstants, elf64.Alloc
 	}
-	return false
+	return named && flags == want
 }
 
 // readMercury finds the sections of the second program by the names of those

@@ -100,33 +100,12 @@ func decideMercury(symbols *symbolTable, sections *sectionTable, s *section) err
 	return nil
 }
 
+// decideMercuryRow decides about one relocation.
 func decideMercuryRow(symbols *symbolTable, sections *sectionTable, target *section, r *relocation) (keep bool,
 	err error) {
-	y, debug := &symbols.list[r.symbol], isDebug(target.name)
-	switch {
-	case r.kind == mercuryClear:
-		if !r.discarded && y.dead {
-			target.mercury.patches = append(target.mercury.patches, patch{offset: r.offset, kind: cubin.R_CUDA_UNUSED_CLEAR64})
-		}
-		return false, nil
-	case (debug && (y.dead || r.discarded)) || isUnifiedTable(y.name):
-		return false, nil
-	case debug && y.kind == elf64.SectionSymbol && sections.list[y.section].flags&elf64.Exec == 0:
-		kind := cubin.R_CUDA_64
-		if r.kind == mercuryOffset3 {
-			if kind = cubin.R_CUDA_32; r.base != 0 {
-				return false, unsupported("", "the strings of the debug information of several inputs")
-			}
-		}
-		target.mercury.patches = append(target.mercury.patches, patch{offset: r.offset, kind: kind, value: r.base,
-			addend: r.addend})
-		return false, nil
-	case y.isShared() && (r.kind == mercuryOffset3 || r.kind == mercuryOffset4):
-		return false, nil // known in the first program only
-	case r.kind == capsuleField && y.defined():
-		target.mercury.patches = append(target.mercury.patches, patch{offset: r.offset, kind: capsuleField, value: y.value,
-			addend: r.addend})
-		return false, nil
+	y := &symbols.list[r.symbol]
+	if done, err := applyMercuryRow(sections, target, r, y); done || err != nil {
+		return false, err
 	}
 	switch r.kind {
 	case mercuryUnified:
@@ -152,5 +131,36 @@ func decideMercuryRow(symbols *symbolTable, sections *sectionTable, target *sect
 		return false, unsupported("", "the relocation %#x in '%s' on '%s', which is not in the output", uint32(r.kind),
 			target.name, y.name)
 	}
+	return true, nil
+}
+
+// applyMercuryRow does what a relocation asks for if the link can, or if it asks for
+// nothing in this program.
+func applyMercuryRow(sections *sectionTable, target *section, r *relocation, y *symbol) (done bool, err error) {
+	p := patch{offset: r.offset, addend: r.addend}
+	debug := isDebug(target.name)
+	switch {
+	case r.kind == mercuryClear:
+		if r.discarded || !y.dead {
+			return true, nil
+		}
+		p = patch{offset: r.offset, kind: cubin.R_CUDA_UNUSED_CLEAR64}
+	case (debug && (y.dead || r.discarded)) || isUnifiedTable(y.name):
+		return true, nil
+	case debug && y.kind == elf64.SectionSymbol && sections.list[y.section].flags&elf64.Exec == 0:
+		p.kind, p.value = cubin.R_CUDA_64, r.base
+		if r.kind == mercuryOffset3 {
+			if p.kind = cubin.R_CUDA_32; r.base != 0 {
+				return false, unsupported("", "the strings of the debug information of several inputs")
+			}
+		}
+	case y.isShared() && (r.kind == mercuryOffset3 || r.kind == mercuryOffset4):
+		return true, nil // known in the first program only
+	case r.kind == capsuleField && y.defined():
+		p.kind, p.value = capsuleField, y.value
+	default:
+		return false, nil
+	}
+	target.mercury.patches = append(target.mercury.patches, p)
 	return true, nil
 }

@@ -123,7 +123,7 @@ func (w *writer) layOutMercury(names []uint32) {
 			h.kind, h.flags, h.align, h.entry, h.link, h.info = cubin.SHT_MERCURY_RELA, s.flags|cubin.SHF_MERCURY, 8,
 				elf64.RelaSize, table, owner
 		case w.sharesFile(s) || m.size == 0:
-			h.offset = s.offset
+			h.offset = s.place.offset
 			w.headers = append(w.headers, h)
 			continue
 		}
@@ -185,7 +185,7 @@ func (w *writer) putMercury(file []byte) {
 		}
 		switch {
 		case s.flags&elf64.Exec != 0:
-			le.PutUint32(b, s.index) // the first word of a capsule is the section of the instructions
+			le.PutUint32(b, s.place.index) // the first word of a capsule is the section of the instructions
 		case s.kind == cubin.SHT_CUDA_INFO:
 			rows := b[:0]
 			m.attributes.inFileOrder(func(x *attribute) { rows = x.appendTo(rows, w.out.symbols.list) })
@@ -227,7 +227,7 @@ func (w *writer) putMercurySymbols(b []byte) {
 			value = 0
 		}
 		if y.function != nil && y.defined() {
-			size = y.mercurySize
+			size = y.function.mercurySize
 		}
 		row := b[y.index*elf64.SymbolSize:]
 		name := y.name
@@ -238,7 +238,7 @@ func (w *writer) putMercurySymbols(b []byte) {
 		row[4], row[5] = byte(y.binding)<<4|byte(kind), y.other
 		if y.defined() {
 			s := &w.out.sections.list[y.section]
-			index := s.index
+			index := s.place.index
 			if s.mercury != nil && s.mercury.index != 0 {
 				index = s.mercury.index
 			}

@@ -102,10 +102,10 @@ func mergeRows(out *output, o *object, s *elf64.Section, at placement) error {
 			return unsupported(o.name, "a relocation in '%s' between variables", s.Name)
 		}
 		if out.sections.list[at.section].flags&elf64.Exec != 0 {
-			out.symbols.list[r.symbol].referred = true
+			out.symbols.list[r.symbol].shared.referred = true
 		}
 		rows := &out.sections.list[id]
-		rows.relocations = append(rows.relocations, r)
+		rows.edits.relocations = append(rows.edits.relocations, r)
 	}
 	return nil
 }
@@ -134,10 +134,10 @@ func leftOut(rules *ruleSet, report *linkReport, o *object, s *elf64.Section, r 
 // section of, where nvlink thinks of making one.
 func reserveRelName(rules *ruleSet, sections *sectionTable, names *nameTables, id sectionID) {
 	s := &sections.list[id]
-	if s.hasRelName {
+	if s.edits.hasRelName {
 		return
 	}
-	s.hasRelName = true
+	s.edits.hasRelName = true
 	name := ".rel" + s.name[len(".rela"):]
 	if rules.mercury {
 		name = ".rel" + mercuryName(s.name)[len(".rela"):]

@@ -45,20 +45,14 @@ func placeSection(out *output, o *object, index int) (placement, error) {
 		*at, err = out.sections.placeReserved(o, s)
 		return *at, err
 	}
-	owner := noSection
-	if s.Flags&elf64.InfoLink != 0 {
-		text := o.sectionOf[s.Info]
-		switch {
-		case o.discardedSections[s.Info] && out.rules.keepsDiscarded(s):
-			text = placement{section: out.symbols.winner(o, s.Info), done: true}
-		case o.discardedSections[s.Info]:
-			*at = placement{section: noSection, done: true}
-			return *at, nil
-		}
-		if !text.done || !isText(&o.file.Sections[s.Info]) {
-			return *at, unsupported(o.name, "the section '%s', which belongs to no function", s.Name)
-		}
-		owner = text.section
+	isDiscarded := s.Flags&elf64.InfoLink != 0 && o.discardedSections[s.Info]
+	if isDiscarded && !out.rules.keepsDiscarded(s) {
+		*at = placement{section: noSection, done: true}
+		return *at, nil
+	}
+	owner, err := ownerOf(out.symbols, o, s, isDiscarded)
+	if err != nil {
+		return *at, err
 	}
 	id := out.sections.findOrNew(section{name: s.Name, kind: s.Type, flags: s.Flags, align: s.Align, owner: owner}, true)
 	into := &out.sections.list[id]
@@ -67,7 +61,6 @@ func placeSection(out *output, o *object, index int) (placement, error) {
 	}
 	//rule: A kernel's shared memory is aligned as its variables are.
 	//mutate: true
-	// a kernel's is aligned as its variables are
 	if s.Type != cubin.SHT_CUDA_SHARED || owner == noSection || out.rules.options.Relocatable {
 		into.align = max(into.align, s.Align)
 	}
@@ -90,11 +83,27 @@ func placeSection(out *output, o *object, index int) (placement, error) {
 	if data := o.bytes(s); len(data) > 0 && place {
 		into.pieces = append(into.pieces, piece{offset, data})
 	}
-	if s.Flags&elf64.InfoLink != 0 && o.discardedSections[s.Info] {
-		into.discardedAt = append(into.discardedAt, at.offset)
+	if isDiscarded {
+		into.bank.discardedAt = append(into.bank.discardedAt, at.offset)
 	}
 	placeMercury(o, index, into)
 	return *at, nil
+}
+
+// ownerOf returns the code that a section of an input belongs to in the output. That of a
+// discarded function belongs to the one that replaced it.
+func ownerOf(symbols *symbolTable, o *object, s *elf64.Section, isDiscarded bool) (sectionID, error) {
+	if s.Flags&elf64.InfoLink == 0 {
+		return noSection, nil
+	}
+	text := o.sectionOf[s.Info]
+	if isDiscarded {
+		text = placement{section: symbols.winner(o, s.Info), done: true}
+	}
+	if !text.done || !isText(&o.file.Sections[s.Info]) {
+		return noSection, unsupported(o.name, "the section '%s', which belongs to no function", s.Name)
+	}
+	return text.section, nil
 }
 
 // mergeSections brings in the sections that no variable brought in: debug

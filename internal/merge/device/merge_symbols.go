@@ -38,7 +38,7 @@ func mergeFunctions(out *output, o *object) error {
 			o.symbolOf[i] = defineFunction(out.rules, out.symbols, out.sections, out.names, o, y, old)
 			if out.rules.mercury {
 				f := &out.symbols.list[o.symbolOf[i]]
-				f.mercurySize = o.mercurySizes[i]
+				f.function.mercurySize = o.mercurySizes[i]
 				if err := placeMercuryText(o, &o.file.Sections[y.Section], &out.sections.list[f.section]); err != nil {
 					return err
 				}
@@ -202,7 +202,7 @@ func replaceFunction(symbols *symbolTable, sections *sectionTable, o *object, y 
 				sections.discardDebug(id)
 			}
 			//rule: Relocations of a replaced function go.
-			sections.list[text].relocations = nil
+			sections.list[text].edits.relocations = nil
 		}
 	}
 	if f.function.info != noSection {
@@ -220,8 +220,8 @@ func (sections *sectionTable) discardDebug(id symbolID) {
 		if s.kind != elf64.Rela || !isDebug(sections.list[s.owner].name) {
 			continue
 		}
-		for j := range s.relocations {
-			r := &s.relocations[j]
+		for j := range s.edits.relocations {
+			r := &s.edits.relocations[j]
 			r.discarded = r.discarded || r.symbol == id
 		}
 	}

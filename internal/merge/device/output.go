@@ -19,7 +19,7 @@ func (s *section) contents() []byte {
 // pass takes those that it needs.
 type output struct {
 	rules      *ruleSet
-	filter     *kernelFilter // which kernels are live; nil: all
+	filter     *kernelFilter // which kernels are live, or nil for all
 	symbols    *symbolTable
 	sections   *sectionTable
 	names      *nameTables
@@ -118,25 +118,28 @@ type symbol struct {
 	value   uint64
 	size    uint64
 	align   uint64 // of a shared or common variable
-	placed  bool   // a shared variable has its address
-	address uint64
-	global  bool // stands among the global symbols, after the local and weak ones
-	weak    bool // the definition may be replaced
-	late    bool // stands after all others
-	common  bool // gets memory if no input defines it
-	hidden  bool // takes part in the link, but is in no table
+	global  bool   // stands among the global symbols, after the local and weak ones
+	weak    bool   // the definition may be replaced
+	late    bool   // stands after all others
+	common  bool   // gets memory if no input defines it
+	hidden  bool   // takes part in the link, but is in no table
 	dead    bool
-	// referred: code has a relocation on it, or had one before it was replaced.
-	referred bool
 	// listedOwn: an input lists the function among its externals although it
 	// defines it itself; such an entry outlives the link.
 	listedOwn bool
 	from      string // the input that messages name
 	origin    string // the input that defines it
 	function  *function
+	shared    sharedPlace
 	index     uint32 // in the output
-	// mercurySize is that of a function's Mercury code.
-	mercurySize uint64
+}
+
+// A sharedPlace is where a shared variable is.
+type sharedPlace struct {
+	placed  bool // it has its address
+	address uint64
+	// referred: code has a relocation on it, or had one before it was replaced.
+	referred bool
 }
 
 // A function holds what is known of a symbol that is one.
@@ -150,6 +153,8 @@ type function struct {
 	frame     uint32
 	info      sectionID // attributes
 	shared    sectionID // of a kernel
+	// mercurySize is the size of its Mercury code.
+	mercurySize uint64
 }
 
 func (y *symbol) defined() bool { return y.section != noSection }
@@ -176,22 +181,35 @@ type section struct {
 	pieces    []piece
 	size      uint64
 
+	edits      sectionEdits
+	attributes attributeList
+	mercury    *mercurySection // of Mercury code
+
+	removed bool   // with its function: even the name is gone
+	dropped bool   // not written, but its name is
+	dynamic uint64 // where dynamic shared memory starts
+	late    bool   // comes last in the file
+	bank    bankPlace
+	place   filePlace
+}
+
+// sectionEdits are relocations, of a section of these, and changes of bytes.
+type sectionEdits struct {
 	relocations []relocation // in the order of the inputs; decideRelocations reverses them
 	patches     []patch
 	hasRelName  bool // the name for the other kind of relocations exists too
-	attributes  attributeList
+}
 
-	mercury *mercurySection // of Mercury code
+// A bankPlace is where constants of functions are.
+type bankPlace struct {
+	moved       uint64   // where those of a device function start in those of its kernels
+	discardedAt []uint64 // where those of discarded functions are
+}
 
-	removed     bool     // with its function: even the name is gone
-	dropped     bool     // not written, but its name is
-	dynamic     uint64   // where dynamic shared memory starts
-	late        bool     // comes last in the file
-	moved       uint64   // where the constants of a device function start in those of its kernels
-	discardedAt []uint64 // where constants of functions that lost are
-
+// A filePlace is where a section is in the file.
+type filePlace struct {
 	index  uint32
-	offset uint64 // in the file
+	offset uint64
 }
 
 // A piece is a part of a section that comes from one place.

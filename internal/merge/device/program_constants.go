@@ -68,10 +68,10 @@ func moveConstant(symbols *symbolTable, sections *sectionTable, calls *callGraph
 		//mutate: alignUp(at+s.size, align) -> at + s.size
 		out.size = alignUp(at+s.size, align)
 	}
-	if n := len(s.discardedAt); n > 0 && len(kernels) > 0 {
-		banks.lastDiscarded = at + s.discardedAt[n-1]
+	if n := len(s.bank.discardedAt); n > 0 && len(kernels) > 0 {
+		banks.lastDiscarded = at + s.bank.discardedAt[n-1]
 	}
-	sections.list[id].moved, sections.list[id].removed = at, true
+	sections.list[id].bank.moved, sections.list[id].removed = at, true
 	symbols.list[s.symbol].dead = true
 }
 

@@ -55,7 +55,7 @@ func keepRelocations(symbols *symbolTable, sections *sectionTable) error {
 		if kind := sections.list[id].kind; kind != elf64.Rel && kind != elf64.Rela {
 			continue
 		}
-		rows, owner := sections.list[id].relocations, sections.list[id].owner
+		rows, owner := sections.list[id].edits.relocations, sections.list[id].owner
 		sections.setRelocations(id, nil)
 		for _, r := range rows {
 			target, y := &sections.list[owner], &symbols.list[r.symbol]
@@ -71,7 +71,7 @@ func keepRelocations(symbols *symbolTable, sections *sectionTable) error {
 			default:
 				r.addend += int64(r.base)
 				//rule: With -r relocations stay.
-				sections.setRelocations(id, append(sections.list[id].relocations, r))
+				sections.setRelocations(id, append(sections.list[id].edits.relocations, r))
 			}
 		}
 	}
@@ -80,7 +80,7 @@ func keepRelocations(symbols *symbolTable, sections *sectionTable) error {
 
 func (sections *sectionTable) setRelocations(id sectionID, rows []relocation) {
 	s := &sections.list[id]
-	s.relocations, s.size, s.dropped = rows, uint64(len(rows))*s.entry, len(rows) == 0
+	s.edits.relocations, s.size, s.dropped = rows, uint64(len(rows))*s.entry, len(rows) == 0
 }
 
 // addAddend makes a row that has its addend in the field one that has it in the
@@ -92,7 +92,7 @@ func (sections *sectionTable) addAddend(target sectionID, r relocation) {
 	r.addend, r.base, r.rel = int64(r.base+field), 0, false
 	id := sections.findOrNew(section{name: ".rela" + sections.list[target].name, kind: elf64.Rela, flags: elf64.InfoLink,
 		align: 8, entry: elf64.RelaSize, owner: target}, false)
-	sections.setRelocations(id, append(sections.list[id].relocations, r))
+	sections.setRelocations(id, append(sections.list[id].edits.relocations, r))
 }
 
 // wordAt reads the field of a relocation in data. mergeRows has checked that it

@@ -46,10 +46,10 @@ func decideRelocations(rules *ruleSet, symbols *symbolTable, sections *sectionTa
 		if isDebug(target.name) {
 			decide = func(r *relocation) (keep bool, err error) { return decideInDebug(symbols, sections, target, r) }
 		}
-		kept := make([]relocation, 0, len(s.relocations))
+		kept := make([]relocation, 0, len(s.edits.relocations))
 		//rule: Rows of relocations come in the reverse order.
 		//mutate: forward
-		for _, r := range slices.Backward(s.relocations) {
+		for _, r := range slices.Backward(s.edits.relocations) {
 			keep, err := decide(&r)
 			if err != nil {
 				return err
@@ -58,7 +58,7 @@ func decideRelocations(rules *ruleSet, symbols *symbolTable, sections *sectionTa
 				kept = append(kept, r)
 			}
 		}
-		s.relocations = kept
+		s.edits.relocations = kept
 		s.size = uint64(len(kept)) * s.entry
 		if err := decideMercury(symbols, sections, s); err != nil {
 			return err
@@ -123,8 +123,8 @@ func patchCode(rules *ruleSet, symbols *symbolTable, sections *sectionTable, cal
 		p.value = ^uint64(0)
 	case y.kind != cubin.STT_CUDA_OBJECT || target.flags&elf64.Exec == 0:
 		return unsupported("", "the relocation %d in '%s' on '%s'", uint32(r.kind), target.name, y.name)
-	case y.isShared() && y.placed:
-		p.value = y.address
+	case y.isShared() && y.shared.placed:
+		p.value = y.shared.address
 	case y.isShared() && !y.defined() && len(calls.reached.by[target.function]) == 0:
 		//rule: Dynamic memory that no kernel reaches is at -1.
 		p.value = ^uint64(0)
@@ -137,13 +137,19 @@ func patchCode(rules *ruleSet, symbols *symbolTable, sections *sectionTable, cal
 	case cubin.IsConstantBank(sections.list[y.section].kind):
 		s := &sections.list[y.section]
 		//rule: Constants of functions count from where they moved.
-		//mutate: y.value+s.moved -> y.value
-		p.value, p.bank = y.value+s.moved, uint8(s.kind-cubin.SHT_CUDA_CONSTANT_B0)
+		//mutate: y.value+s.bank.moved -> y.value
+		p.value, p.bank = y.value+s.bank.moved, uint8(s.kind-cubin.SHT_CUDA_CONSTANT_B0)
 	default:
 		return unsupported("", "the relocation %d in '%s' on '%s'", uint32(r.kind), target.name, y.name)
 	}
-	target.patches = append(target.patches, p)
+	target.edits.patches = append(target.edits.patches, p)
 	return nil
+}
+
+// isWrittenVariable reports whether a symbol is a variable of the output that is not in
+// shared memory.
+func (y *symbol) isWrittenVariable() bool {
+	return y.kind == cubin.STT_CUDA_OBJECT && !y.isShared() && !y.hidden
 }
 
 // decideInDebug decides about a relocation in debug information: what points
@@ -155,11 +161,11 @@ func decideInDebug(symbols *symbolTable, sections *sectionTable, target *section
 		//rule: The size of a removed function in .debug_frame is cleared.
 		//mutate: false
 		if !r.discarded && y.dead {
-			target.patches = append(target.patches, patch{offset: r.offset, kind: cubin.R_CUDA_UNUSED_CLEAR64})
+			target.edits.patches = append(target.edits.patches, patch{offset: r.offset, kind: cubin.R_CUDA_UNUSED_CLEAR64})
 		}
 		return false, nil
 	}
-	if r.kind == cubin.R_CUDA_G64 && y.kind == cubin.STT_CUDA_OBJECT && !y.isShared() && !y.hidden {
+	if r.kind == cubin.R_CUDA_G64 && y.isWrittenVariable() {
 		//rule: Addresses of global variables in debug information stay relocations.
 		//mutate: false
 		return true, nil
@@ -170,12 +176,12 @@ func decideInDebug(symbols *symbolTable, sections *sectionTable, target *section
 	p := patch{offset: r.offset, kind: r.kind, addend: r.addend, rel: r.rel}
 	switch {
 	//rule: Debug information has -1 for the shared variables of removed kernels.
-	//mutate: !y.placed -> !y.placed && !y.defined()
-	case y.isShared() && !y.placed: // dynamic, or of a removed kernel
+	//mutate: !y.shared.placed -> !y.shared.placed && !y.defined()
+	case y.isShared() && !y.shared.placed: // dynamic, or of a removed kernel
 		p.value = ^uint64(0)
 	case y.isShared():
 		//rule: Debug information has the addresses of shared variables.
-		p.value = y.address
+		p.value = y.shared.address
 	//rule: Debug information of a function that lost stays in .debug_info and .debug_loc only.
 	//mutate: false r.discarded
 	//rule: Debug information of removed functions has no relocations.
@@ -193,7 +199,7 @@ func decideInDebug(symbols *symbolTable, sections *sectionTable, target *section
 	default:
 		return true, nil
 	}
-	target.patches = append(target.patches, p)
+	target.edits.patches = append(target.edits.patches, p)
 	return false, nil
 }
 

@@ -86,7 +86,7 @@ func layOutShared(out *output) error {
 
 // unused reports whether no code refers to a variable.
 func (s *sharedLayout) unused(id symbolID) bool {
-	return s.symbols.list[id].defined() && !s.symbols.list[id].referred
+	return s.symbols.list[id].defined() && !s.symbols.list[id].shared.referred
 }
 
 // findUsers finds the kernels that reach a relocation on each variable.
@@ -97,10 +97,10 @@ func (s *sharedLayout) findUsers() {
 	}
 	for i := range s.sections.list {
 		out := &s.sections.list[i]
-		if out.function == noSymbol || len(out.relocations) == 0 {
+		if out.function == noSymbol || len(out.edits.relocations) == 0 {
 			continue
 		}
-		for _, r := range out.relocations {
+		for _, r := range out.edits.relocations {
 			if !s.symbols.list[r.symbol].isShared() {
 				continue
 			}
@@ -195,7 +195,7 @@ func (s *sharedLayout) placeColours() map[symbolID]uint64 {
 			y := &s.symbols.list[id]
 			//rule: Since 13.4 a shared variable that no code refers to has no address.
 			//mutate: true isVisible(s.rules, s.symbols, id)
-			y.placed, y.address = isVisible(s.rules, s.symbols, id), at
+			y.shared.placed, y.shared.address = isVisible(s.rules, s.symbols, id), at
 			for k := range s.users[id] {
 				ends[k] = max(ends[k], at+y.size)
 			}
@@ -217,8 +217,8 @@ func (s *sharedLayout) layOutKernel(k symbolID, ends map[symbolID]uint64) {
 		y := &s.symbols.list[id]
 		y.section = s.symbols.list[k].function.shared
 		out.align = max(out.align, y.align)
-		y.placed, y.address = true, alignUp(end, y.align)
-		end = y.address + y.size
+		y.shared.placed, y.shared.address = true, alignUp(end, y.align)
+		end = y.shared.address + y.size
 	}
 	if s.dynamic[k] {
 		//rule: Dynamic memory is aligned to 16.
@@ -265,9 +265,9 @@ func (s *sharedLayout) agreeOnDynamic() {
 	for _, group := range s.dynamicGroups() {
 		//rule: With -g dynamic memory has an address even if no kernel uses it.
 		//mutate: true -> len(group.kernels) > 0
-		group.variable.placed = true
+		group.variable.shared.placed = true
 		if len(group.kernels) > 0 {
-			group.variable.address = start[find(group.kernels[0])]
+			group.variable.shared.address = start[find(group.kernels[0])]
 		}
 	}
 }
@@ -297,7 +297,7 @@ func showShared(rules *ruleSet, symbols *symbolTable, sections *sectionTable) er
 	}
 	for _, id := range symbols.shared {
 		y := &symbols.list[id]
-		y.value = y.address
+		y.value = y.shared.address
 		y.dead = y.defined() && !isVisible(rules, symbols, id)
 		if !y.defined() {
 			y.section = sections.byOwner[sectionKey{commonName, noSection}]
@@ -373,7 +373,7 @@ func (s *sharedLayout) sharesMemory() bool {
 		return slices.ContainsFunc(c.variables, func(id symbolID) bool {
 			//rule: Only those count that code refers to, since 13.4 without what was replaced.
 			//mutate: true
-			return s.symbols.referred[id] || (s.rules.merge.CountsReplacedReferences && s.symbols.list[id].referred)
+			return s.symbols.referred[id] || (s.rules.merge.CountsReplacedReferences && s.symbols.list[id].shared.referred)
 		})
 	})
 }

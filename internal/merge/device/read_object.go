@@ -174,10 +174,6 @@ func (o *object) checkSections(rules *ruleSet) error {
 
 // knownSection reports whether the rules cover a section.
 func knownSection(s *elf64.Section) bool {
-	const (
-		toolNote = 0x2000000
-		infoNote = 0x1000000
-	)
 	switch s.Type {
 	case elf64.Null:
 		return s.Index == 0
@@ -190,15 +186,24 @@ func knownSection(s *elf64.Section) bool {
 	case cubin.SHT_CUDA_INFO:
 		return s.Flags&^elf64.InfoLink == 0
 	case elf64.Note:
-		return (s.Name == ".note.nv.tkinfo" && s.Flags == toolNote) || (s.Name == ".note.nv.cuinfo" &&
-			s.Flags&^elf64.InfoLink == infoNote)
+		return (s.Name == ".note.nv.tkinfo" && s.Flags == cubin.SHF_NOTE_NV_TKINFO) ||
+			(s.Name == ".note.nv.cuinfo" && s.Flags&^elf64.InfoLink == cubin.SHF_NOTE_NV_CUINFO)
+	}
+	return knownMemory(s)
+}
+
+// knownMemory reports whether the rules cover a section of code, variables or debug
+// information.
+func knownMemory(s *elf64.Section) bool {
+	const data = elf64.Alloc | elf64.Write
+	switch s.Type {
 	case cubin.SHT_CUDA_GLOBAL:
-		return s.Name == ".nv.global" && s.Flags == elf64.Alloc|elf64.Write
+		return s.Name == ".nv.global" && s.Flags == data
 	case cubin.SHT_CUDA_GLOBAL_INIT:
-		return s.Name == ".nv.global.init" && s.Flags == elf64.Alloc|elf64.Write
+		return s.Name == ".nv.global.init" && s.Flags == data
 	case cubin.SHT_CUDA_SHARED:
-		return (s.Name == commonName && s.Flags == elf64.Alloc|elf64.Write) ||
-			(strings.HasPrefix(s.Name, ".nv.shared.") && s.Flags == elf64.Alloc|elf64.Write|elf64.InfoLink)
+		return (s.Name == commonName && s.Flags == data) ||
+			(strings.HasPrefix(s.Name, ".nv.shared.") && s.Flags == data|elf64.InfoLink)
 	case elf64.ProgBits:
 		return (strings.HasPrefix(s.Name, ".text.") && s.Flags == elf64.Alloc|elf64.Exec) ||
 			(isDebug(s.Name) && s.Flags == 0)
@@ -328,14 +333,14 @@ const bankSize = ".nv.ptx.const0.size"
 func isReservedSymbol(y *elf64.Symbol) bool {
 	const (
 		offset = 64   // from sm_100 on, also of memory at 0
-		cap    = 1024 // all that is reserved
+		whole  = 1024 // all that is reserved
 	)
 	switch y.Value {
 	case 0:
 		return y.Other == 0 && isReservedName(y.Name)
 	case offset:
 		return y.Other == 0 && y.Name == ".nv.reservedSmem.offset0"
-	case cap:
+	case whole:
 		return y.Other == 0 && y.Name == ".nv.reservedSmem.cap"
 	}
 	return false

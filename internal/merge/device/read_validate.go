@@ -101,7 +101,7 @@ func (o *object) hasProgram() bool {
 		le.Uint16(o.data[programHeaderCount:]) != 0
 }
 
-// rowSize is the size of the rows of a table; 0: it is none.
+// rowSize is the size of the rows of a table, or 0 if it is none.
 func rowSize(t elf64.SectionType) uint64 {
 	switch t {
 	case elf64.Symtab, elf64.Rela:
@@ -209,8 +209,8 @@ func isAligned(offset uint64, target *elf64.Section) bool {
 // empty, and like no row.
 type rowShape struct {
 	form  cubin.Format
-	bytes int      // of form EIFMT_SVAL; 0: any number of words
-	only  []uint32 // what the value, or the first word, may be; nil: anything
+	bytes int      // of EIFMT_SVAL; 0 stands for any number of words
+	only  []uint32 // what the value, or the first word, may be; nil allows anything
 }
 
 var zero = []uint32{0}

@@ -81,7 +81,7 @@ func explainUndefined(symbols *symbolTable, sections *sectionTable, calls *callG
 	for i := range sections.list {
 		s := &sections.list[i]
 		refers := func(r relocation) bool { return r.symbol == id }
-		if s.function != noSymbol && s.live() && slices.ContainsFunc(s.relocations, refers) {
+		if s.function != noSymbol && s.live() && slices.ContainsFunc(s.edits.relocations, refers) {
 			if name := message.Demangle(symbols.list[s.function].name); !slices.Contains(names, name) {
 				names = append(names, name)
 			}
@@ -103,7 +103,7 @@ func (s *sharedLayout) explainMemory(k symbolID) []string {
 		if out.function == noSymbol || !slices.Contains(s.calls.reached.by[out.function], k) {
 			continue
 		}
-		for _, r := range out.relocations {
+		for _, r := range out.edits.relocations {
 			if _, known := user[r.symbol]; !known && s.symbols.list[r.symbol].isShared() {
 				user[r.symbol] = out.function
 			}

@@ -155,7 +155,7 @@ func (w *writer) orderSections() {
 	}
 	slices.SortStableFunc(w.body, func(a, b *section) int { return classOf(a) - classOf(b) })
 	for i, s := range w.body {
-		s.index = uint32(firstIndex + i)
+		s.place.index = uint32(firstIndex + i)
 	}
 }
 

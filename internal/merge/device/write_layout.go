@@ -36,7 +36,7 @@ func (w *writer) layOut() {
 			entry: s.entry, size: s.size, source: s}
 		h.link, h.info = w.linkAndInfo(s)
 		w.place(h)
-		s.offset = w.headers[len(w.headers)-1].offset
+		s.place.offset = w.headers[len(w.headers)-1].offset
 	}
 	w.layOutMercury(mercuryNames)
 	w.layOutSegments()
@@ -79,10 +79,10 @@ func (w *writer) linkAndInfo(s *section) (link, info uint32) {
 		link, info = indexSymtab, s.registers|w.out.symbols.list[s.function].index
 	case s == &w.out.sections.list[w.out.sections.archNote]:
 		//rule: The note about the architecture refers to that about the tools.
-		link = w.out.sections.list[w.out.sections.toolNote].index
+		link = w.out.sections.list[w.out.sections.toolNote].place.index
 	}
 	if s.owner != noSection {
-		info = w.out.sections.list[s.owner].index
+		info = w.out.sections.list[s.owner].place.index
 	}
 	return link, info
 }
@@ -220,7 +220,7 @@ func (w *writer) putHeader(b []byte) {
 	//rule: The flags of the file have the index of the note about the architecture.
 	//mutate: 0xff -> 0
 	// with more sections before it, readers have to search
-	note := min(w.out.sections.list[w.out.sections.archNote].index, 0xff)
+	note := min(w.out.sections.list[w.out.sections.archNote].place.index, 0xff)
 	le.PutUint32(b[48:], note<<24|uint32(w.out.rules.options.Arch.Number)<<8|w.out.rules.headerFlags)
 	le.PutUint16(b[52:], elf64.HeaderSize)
 	le.PutUint16(b[54:], elf64.SegmentSize)
@@ -247,17 +247,17 @@ func (w *writer) putSection(file []byte, h *header) {
 		}
 		copy(b[p.offset:], p.data)
 	}
-	for i := range h.source.patches {
-		h.source.patches[i].apply(b)
+	for i := range h.source.edits.patches {
+		h.source.edits.patches[i].apply(b)
 	}
-	w.putRelocations(b, h.source.relocations, h.entry)
+	w.putRelocations(b, h.source.edits.relocations, h.entry)
 }
 
 // passesThrough reports whether a piece is as large as the options say, and its bytes are
 // those of the input.
 func (w *writer) passesThrough(s *section, p *piece) bool {
 	return w.out.rules.options.PassThroughSize > 0 && len(p.data) >= w.out.rules.options.PassThroughSize &&
-		s.flags&elf64.Alloc != 0 && len(s.patches) == 0 && !w.out.rules.mercury
+		s.flags&elf64.Alloc != 0 && len(s.edits.patches) == 0 && !w.out.rules.mercury
 }
 
 func (w *writer) putRelocations(b []byte, list []relocation, size uint64) {
@@ -323,7 +323,7 @@ func (w *writer) putSymbols(b []byte) {
 		le.PutUint32(row, w.strings.offset[y.name])
 		row[4], row[5] = byte(y.binding)<<4|byte(kind), other
 		if y.defined() {
-			le.PutUint16(row[6:], uint16(w.out.sections.list[y.section].index))
+			le.PutUint16(row[6:], uint16(w.out.sections.list[y.section].place.index))
 		}
 		le.PutUint64(row[8:], y.value)
 		le.PutUint64(row[16:], y.size)

@@ -79,8 +79,8 @@ func andMercury(t *testing.T, do func(t *testing.T, s setting)) {
 type program struct {
 	names   []string
 	options []string
-	// launched are the kernels that the host code of a cubin launches; nil: the
-	// cubins come by themselves.
+	// launched are the kernels that the host code of a cubin launches. It is nil if
+	// the cubins come by themselves.
 	launched map[string][]string
 }
 
