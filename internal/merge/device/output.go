@@ -252,7 +252,7 @@ func (sections *sectionTable) addNotes(rules *ruleSet) {
 	if rules.compat {
 		sections.compat = sections.newSection(section{name: ".nv.compat", kind: cubin.SHT_CUDA_COMPAT_INFO, align: 4,
 			owner: noSection}, false)
-		//rule: Every program for sm_90 says whether it is for that alone.
+		//rule: Every program for sm_90 records whether it is for that alone.
 		//mutate: []attribute{{form: cubin.EIFMT_BVAL, id: compatSpecific}} -> nil
 		sections.list[sections.compat].attributes.added = []attribute{{form: cubin.EIFMT_BVAL, id: compatSpecific}}
 		if rules.accelerated {
