@@ -17,6 +17,14 @@ func (s *symbol) isTraced() bool {
 	return s.isData() && !s.literal && (s.linkage == ptx.Weak || s.isLocalStatic())
 }
 
+// isFixed reports whether a variable is a table of virtual functions or a description of a
+// type. No code writes one, whatever it does with the address.
+func (s *symbol) isFixed() bool {
+	return slices.ContainsFunc([]string{"_ZTV", "_ZTT", "_ZTI", "_ZTS"}, func(prefix string) bool {
+		return strings.HasPrefix(s.name, prefix)
+	})
+}
+
 // A reading is a variable that a function only reads.
 type reading struct {
 	variable int
@@ -309,7 +317,8 @@ func (p *planner) findWritten() {
 	for _, number := range p.program.reachable(from).symbols {
 		base := p.program.first[p.program.module[number]]
 		for _, r := range p.program.symbol(number).refs {
-			if to := p.program.resolve(base + r); p.program.symbol(to).isData() && !p.program.onlyReads(number, r) {
+			to := p.program.resolve(base + r)
+			if s := p.program.symbol(to); s.isData() && !s.isFixed() && !p.program.onlyReads(number, r) {
 				p.program.written[p.program.key(to)] = true
 			}
 		}

@@ -151,6 +151,9 @@ func TestTrustedCopies(t *testing.T) {
 // writes.
 func TestAbsent(t *testing.T) {
 	reads := func(name string) string { return entry(name, "w", "_ZZ1avE1v", "_ZZ1bvE1v") }
+	stores := func(name string) string {
+		return ".visible .entry " + name + "()\n{\n\tmov.u64 %rd1, %w;\n\tst.u64 [%rd2], %rd1;\n}\n"
+	}
 	written := statics + reads("k1") + strings.Replace(reads("k2"), "ret", "st.global.u32 [w], 1", 1)
 	absent, local := header+entry("k1"), header+".global .align 4 .b8 w[4];\n"+entry("k1", "w")
 	for name, test := range map[string]struct{ program, result, want string }{
@@ -160,6 +163,10 @@ func TestAbsent(t *testing.T) {
 			"the compiler has removed the variable 'w', which is in a list"},
 		"written and local": {written, local,
 			"the compiler has made the variable 'w' local, which is in a list"},
+		"a vtable that is stored": {strings.ReplaceAll(statics, " w[4]", " _ZTV1A[4]") +
+			strings.ReplaceAll(stores("k1")+stores("k2"), "%w", "_ZTV1A"), absent, ""},
+		"an address that is stored": {statics + strings.ReplaceAll(stores("k1")+stores("k2"), "%w", "w"), absent,
+			"the compiler has removed the variable 'w', which is in a list"},
 		"strong and absent": {defineV + entry("k1", "v") + entry("k2", "v"), absent,
 			"the compiler has removed the variable 'v', which is in a list"},
 	} {
