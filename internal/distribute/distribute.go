@@ -53,10 +53,10 @@ func Run(ctx context.Context, streams journal.Streams, args []string) error {
 	}
 	defer processes.Close()
 	set, err := runners.Open(ctx, runners.Request{Options: o, Env: streams.Env, Local: processes, Report: j.Report})
-	defer set.Close()
 	if err != nil {
 		return err
 	}
+	defer set.Close()
 	end := j.StartProgress(set)
 	defer end()
 	if err := do(ctx, j, set, list, compiler, o.Own.TimeLimit); err != nil {

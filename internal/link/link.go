@@ -183,10 +183,10 @@ func (l *linker) run(ctx context.Context, processes *local.Runner) error {
 	set, err := runners.Open(ctx, runners.Request{
 		Options: l.options, Env: l.caller.Env, Local: processes, Report: l.journal.Report,
 	})
-	defer set.Close()
 	if err != nil {
 		return err
 	}
+	defer set.Close()
 	end := l.journal.StartProgress(set)
 	defer end()
 	return l.build(ctx, set)

@@ -44,8 +44,7 @@ type Request struct {
 	Report func(*message.Message)
 }
 
-// Open makes the stack. The caller must call Close, also after an error, which is one
-// of the options.
+// Open makes the stack. The caller must call Close. An error is one of the options.
 func Open(ctx context.Context, r Request) (*Set, error) {
 	cores := runtime.GOMAXPROCS(0)
 	s := &Set{Jobs: cmp.Or(r.Options.Own.Jobs, cores), cache: r.openCache()}
@@ -68,7 +67,11 @@ func Open(ctx context.Context, r Request) (*Set, error) {
 	if s.cache != nil {
 		s.close = append(s.close, func() { s.cache.Close() })
 	}
-	return s, err
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
 }
 
 // Close ends the use of the cache and of the server.

@@ -30,7 +30,9 @@ func open(t *testing.T, cacheDir string, args ...string) (set *Set, said []strin
 	set, err = Open(t.Context(), Request{Options: o, Env: env, Local: processes, Report: func(m *message.Message) {
 		said = append(said, m.Text)
 	}})
-	t.Cleanup(set.Close)
+	if err == nil {
+		t.Cleanup(set.Close)
+	}
 	return set, said, err
 }
 
