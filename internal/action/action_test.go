@@ -15,11 +15,12 @@ import (
 
 func sample() *Action {
 	return &Action{
-		Label:   "compile",
-		Tool:    File{Name: "bin/warpld", Content: Bytes([]byte("tool"))},
-		Args:    []string{"worker", "", "-x"},
-		Env:     []string{"B=2", "A=1", "EMPTY="},
-		Inputs:  []File{{Name: "m/b.ir", Content: Bytes([]byte("bbb"))}, {Name: "m/a.ir", Content: Bytes([]byte("a"))}, {Name: "job.json", Content: Bytes(nil)}, {Name: "bin/z", Content: Bytes([]byte("z"))}},
+		Label: "compile",
+		Tool:  File{Name: "bin/warpld", Content: Bytes([]byte("tool"))},
+		Args:  []string{"worker", "", "-x"},
+		Env:   []string{"B=2", "A=1", "EMPTY="},
+		Inputs: []File{{Name: "m/b.ir", Content: Bytes([]byte("bbb"))}, {Name: "m/a.ir", Content: Bytes([]byte("a"))},
+			{Name: "job.json", Content: Bytes(nil)}, {Name: "bin/z", Content: Bytes([]byte("z"))}},
 		Outputs: []string{"lto.ptx", "answer.json"},
 		Limit:   90*time.Second + 5*time.Millisecond,
 	}
@@ -117,7 +118,7 @@ func TestKeyRefusesBadNames(t *testing.T) {
 	for _, name := range []string{"", "/etc/passwd", "../x", "a/../b", "a//b", "m/b.ir"} {
 		a := sample()
 		a.Inputs = append(a.Inputs, File{Name: name, Content: Bytes(nil)})
-		if _, err := a.Key(ReadDigest); err == nil || !strings.Contains(err.Error(), path.Base(name)) && name != "" {
+		if _, err := a.Key(ReadDigest); err == nil || (!strings.Contains(err.Error(), path.Base(name)) && name != "") {
 			t.Errorf("input %q: error %v", name, err)
 		}
 	}

@@ -18,7 +18,8 @@ func (f runnerFunc) Run(ctx context.Context, a *Action) (*Result, error) { retur
 
 func step(label string, done func(*Result) error, after ...*Step) *Step {
 	read := func(r *Result) (*Result, error) { return r, nil }
-	return &Step{After: after, Handle: Handle(read, done), Make: func() (*Action, error) { return &Action{Label: label}, nil }}
+	return &Step{After: after, Handle: Handle(read, done),
+		Make: func() (*Action, error) { return &Action{Label: label}, nil }}
 }
 
 func ok(*Result) error { return nil }
@@ -181,7 +182,8 @@ func TestGraphDoesNotCallDoneAfterAnErrorOfRead(t *testing.T) {
 	wrong := errors.New("wrong")
 	var g Graph
 	s := step("fails", nil)
-	s.Handle = Handle(func(*Result) (int, error) { return 0, wrong }, func(int) error { t.Error("done was called"); return nil })
+	s.Handle = Handle(func(*Result) (int, error) { return 0, wrong },
+		func(int) error { t.Error("done was called"); return nil })
 	g.Add(s)
 	runner := runnerFunc(func(context.Context, *Action) (*Result, error) { return &Result{}, nil })
 	if err := g.Run(context.Background(), runner, 1); !errors.Is(err, wrong) {

@@ -22,11 +22,14 @@ func TestRoundTrip(t *testing.T) {
 	if err := os.WriteFile(source, []byte("object"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	want := &Package{Warpld: "1.2.3", CUDA: "13.0.88", LLVM: 22, Arguments: []string{"--dlto", "inputs/00000-a.o"}, Output: "x.cubin",
+	want := &Package{Warpld: "1.2.3", CUDA: "13.0.88", LLVM: 22, Arguments: []string{"--dlto", "inputs/00000-a.o"},
+		Output:  "x.cubin",
 		Toolkit: []FromToolkit{{"libraries/00000/libcudadevrt.a", "libcudadevrt.a"}}}
-	files := []File{{Name: "inputs/00000-a.o", Path: source}, {Name: "inputs/00001-a.o", Path: source, SameAs: "inputs/00000-a.o"}, {Name: "libraries/00000/libm.so"}}
+	files := []File{{Name: "inputs/00000-a.o", Path: source},
+		{Name: "inputs/00001-a.o", Path: source, SameAs: "inputs/00000-a.o"}, {Name: "libraries/00000/libm.so"}}
 	var first, second bytes.Buffer
-	if err := errors.Join(Write(&first, want, files), os.Chtimes(source, time.Unix(7, 0), time.Unix(7, 0)), Write(&second, want, files)); err != nil {
+	if err := errors.Join(Write(&first, want, files), os.Chtimes(source, time.Unix(7, 0), time.Unix(7, 0)),
+		Write(&second, want, files)); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(first.Bytes(), second.Bytes()) {
@@ -43,7 +46,8 @@ func TestRoundTrip(t *testing.T) {
 	if err := got.LinkToolkit(dir, func(file string) (string, error) { return "/cuda/" + file, nil }); err != nil {
 		t.Fatal(err)
 	}
-	if target, err := os.Readlink(filepath.Join(dir, "libraries/00000/libcudadevrt.a")); err != nil || target != "/cuda/libcudadevrt.a" {
+	if target, err := os.Readlink(filepath.Join(dir, "libraries/00000/libcudadevrt.a")); err != nil ||
+		target != "/cuda/libcudadevrt.a" {
 		t.Error(target, err)
 	}
 	a, errA := os.Stat(filepath.Join(dir, "inputs/00000-a.o"))
@@ -108,15 +112,18 @@ func TestHostileArchives(t *testing.T) {
 		{"unclean", archive(t, good, file("inputs//x")), ErrFormat},
 		{"folder", archive(t, good, tar.Header{Name: "inputs/x", Typeflag: tar.TypeDir}), ErrFormat},
 		{"symlink", archive(t, good, tar.Header{Name: "inputs/x", Typeflag: tar.TypeSymlink, Linkname: "/etc"}), ErrFormat},
-		{"link out", archive(t, good, tar.Header{Name: "inputs/x", Typeflag: tar.TypeLink, Linkname: "/etc/passwd"}), ErrFormat},
+		{"link out", archive(t, good, tar.Header{Name: "inputs/x", Typeflag: tar.TypeLink, Linkname: "/etc/passwd"}),
+			ErrFormat},
 		{"device", archive(t, good, tar.Header{Name: "inputs/x", Typeflag: tar.TypeChar}), ErrFormat},
 		{"twice", archive(t, good, file("inputs/x"), file("inputs/x")), ErrFormat},
 		{"below a file", archive(t, good, file("inputs/x"), file("inputs/x/y")), fs.ErrExist},
 		{"bomb", archive(t, good, tar.Header{Name: "inputs/x", Typeflag: tar.TypeReg, Size: 80 << 20}), ErrLimit},
 		{"output", archive(t, Package{Format: Format, Output: "../x"}), ErrFormat},
 		{"toolkit", archive(t, Package{Format: Format, Toolkit: []FromToolkit{{"../x", "liba.a"}}}), ErrFormat},
-		{"toolkit's file", archive(t, Package{Format: Format, Toolkit: []FromToolkit{{"inputs/x", "../../liba.a"}}}), ErrFormat},
-		{"toolkit over a file", archive(t, Package{Format: Format, Toolkit: []FromToolkit{{"inputs/x", "liba.a"}}}, file("inputs/x")), ErrFormat},
+		{"toolkit's file", archive(t, Package{Format: Format, Toolkit: []FromToolkit{{"inputs/x", "../../liba.a"}}}),
+			ErrFormat},
+		{"toolkit over a file", archive(t, Package{Format: Format, Toolkit: []FromToolkit{{"inputs/x", "liba.a"}}},
+			file("inputs/x")), ErrFormat},
 	}
 	for _, test := range tests {
 		dir := filepath.Join(t.TempDir(), "a", "b")
@@ -151,9 +158,11 @@ func outside(tb testing.TB, dir string) {
 }
 
 func FuzzUnpack(f *testing.F) {
-	f.Add(archive(f, Package{Format: Format, Arguments: []string{"inputs/x"}}, tar.Header{Name: "inputs/x", Typeflag: tar.TypeReg}))
+	f.Add(archive(f, Package{Format: Format, Arguments: []string{"inputs/x"}},
+		tar.Header{Name: "inputs/x", Typeflag: tar.TypeReg}))
 	f.Add(archive(f, Package{Format: Format}, tar.Header{Name: "inputs/x", Typeflag: tar.TypeSymlink, Linkname: ".."}))
-	f.Add(plainTar(f, []byte(`{"format": 1}`), tar.Header{Name: "inputs/x", Typeflag: tar.TypeReg}, tar.Header{Name: "inputs/../../y", Typeflag: tar.TypeLink, Linkname: "inputs/x"}))
+	f.Add(plainTar(f, []byte(`{"format": 1}`), tar.Header{Name: "inputs/x", Typeflag: tar.TypeReg},
+		tar.Header{Name: "inputs/../../y", Typeflag: tar.TypeLink, Linkname: "inputs/x"}))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		dir := filepath.Join(t.TempDir(), "a", "b")
 		if err := os.MkdirAll(dir, 0o777); err != nil {
