@@ -43,13 +43,13 @@ var embeddings = map[string]string{
 // rebuilt, wherever the code moves. A count may only fall.
 var pending = map[string]int{
 	"methods and fields": 3,
-	"embedded state":     9,
-	"complexity":         7,
+	"embedded state":     1,
+	"complexity":         6,
 	"function length":    1,
-	"line length":        344,
-	"mixed conditions":   64,
-	"shadowed builtins":  8,
-	"wording":            69,
+	"line length":        89,
+	"mixed conditions":   10,
+	"shadowed builtins":  2,
+	"wording":            38,
 }
 
 // A violation is one place that breaks a rule.
