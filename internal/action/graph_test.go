@@ -101,18 +101,18 @@ func TestGraphStopsAtTheFirstFailureInOrder(t *testing.T) {
 }
 
 func TestGraphPrefersTheFailureToItsCancellation(t *testing.T) {
-	real := errors.New("real")
+	failure := errors.New("real")
 	var g Graph
 	runner := runnerFunc(func(ctx context.Context, a *Action) (*Result, error) {
 		if a.Label == "waits" {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}
-		return nil, real
+		return nil, failure
 	})
 	g.Add(step("waits", ok))
 	g.Add(step("fails", ok))
-	if err := g.Run(context.Background(), runner, 2); !errors.Is(err, real) {
+	if err := g.Run(context.Background(), runner, 2); !errors.Is(err, failure) {
 		t.Errorf("error %v, want the real one", err)
 	}
 }
