@@ -15,9 +15,10 @@ func TestExplanations(t *testing.T) {
 	tests := map[string][]string{
 		"bigsm bigsm2": {"44000 bytes are kbig(int*)::s of 'bigsm.cubin': kbig(int*)",
 			"44000 bytes are sm2(int)::t of 'bigsm2.cubin': kbig(int*) -> sm2(int)"},
-		"a":           {"_Z4bfuni is bfun(int)", "the calls are ka(int*) -> bfun(int)", "it is used by ka(int*)"},
-		"size1 size2": {"the sizes are 12 and 8 bytes"},
-		"w1 a b a":    {"_Z2kaPi is ka(int*)"},
+		"a": {"_Z4bfuni is bfun(int)", "the calls are ka(int*) -> bfun(int)",
+			"it is used by ka(int*)"},
+		"sized_array1 sized_array2": {"the sizes are 12 and 8 bytes"},
+		"w1 a b a":                  {"_Z2kaPi is ka(int*)"},
 	}
 	s := setting{kit.Toolkits(t)[0], "sm_80"}
 	for text, notes := range tests {

@@ -175,7 +175,8 @@ func TestHostile(t *testing.T) {
 }
 
 func (s setting) hostile(t *testing.T, count int) {
-	all := []string{"r1_calls", "r2_def", "r4_virt", "r5_shared", "c2a", "w1", "w2", "wk1", "ind", "names", "li.a",
+	all := []string{"r1_calls", "r2_def", "r4_virt", "r5_shared", "call_constants1", "w1", "w2", "weak1", "ind",
+		"names", "li.a",
 		"g.w2"}
 	built := s.buildAll(t, all)
 	r := rand.New(rand.NewPCG(9, uint64(number(t, "WARPLD_TEST_MERGER_SEED", 9))))

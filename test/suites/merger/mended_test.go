@@ -17,7 +17,8 @@ import (
 // program, and says so.
 func TestMended(t *testing.T) {
 	forEachSetting(t, func(t *testing.T, s setting) {
-		p := program{names: []string{"eq5", "eq6", "eq3"}, options: []string{"-kernels-used=eqk"}}
+		p := program{names: []string{"equal_constants5", "equal_constants6", "equal_constants3"},
+			options: []string{"-kernels-used=eqk"}}
 		built := s.buildAll(t, p.names)
 		s.compare(t, p, built)
 		for _, mend := range []bool{false, true} {

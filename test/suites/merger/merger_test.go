@@ -395,7 +395,7 @@ func TestRandomPrograms(t *testing.T) {
 func names(t *testing.T) []string {
 	list := slices.Sorted(maps.Keys(sources(t)))
 	for _, variant := range []string{"li", "g"} {
-		for _, name := range []string{"a", "b", "w1", "w2", "r1_calls", "r2_def", "r4_virt", "wk2", "wk4"} {
+		for _, name := range []string{"a", "b", "w1", "w2", "r1_calls", "r2_def", "r4_virt", "weak2", "weak4"} {
 			list = append(list, variant+"."+name)
 		}
 	}
@@ -439,16 +439,16 @@ r4_virt r3_printf
 r8_math w1 w2
 r5_shared w1 w2
 r1_calls a b r2_def
-c2a c2b
-c2b c2a
-sh1 sh2
-sh2 sh1
-ind3 ind
-sh3 sh4
-sh4 sh3
-ex2 ex3
-ex3 ex2
-ex2 ex3 ex1
+call_constants1 call_constants2
+call_constants2 call_constants1
+shared1 shared2
+shared2 shared1
+indirect_prototypes ind
+shared3 shared4
+shared4 shared3
+externals2 externals3
+externals3 externals2
+externals2 externals3 externals1
 li.a li.b
 li.b li.a
 li.w1 li.w2
@@ -462,47 +462,47 @@ g.w1 g.w2
 g.r1_calls g.r2_def
 g.a b
 g.r4_virt g.a g.b
-wk1 wk2
-wk2 wk1
-wk3 wk1
-wk3 wk1 wk2
-wk1 wk4
-wk4 wk1
-wk3 wk4
-wk4 wk2 wk3
-wk1 wk3
-fp1 fp2
-fp2 fp1
-dynonly fp1
-dynonly sh6
-c2c c2d
-c2d c2c
-ind ind2 ind3
-size1 size2
-size2 size1
-size1 size3
-size3 size1
-size3 size2 size1
-ex7 ex8
-ex9 ex8 ex7
-c2e c2f
-c2f c2e c2a
-bar1 bar2
-bar2 bar1
-ex10 ex11
-ex11 ex10
-eq1 eq2
-eq1 eq3
-eq2 eq1 eq3
-eq1 eq2 eq3 eq4
-at1 at2
-at2 at1
-eq1 at1 at2
-loop2 loop3
-loop3 loop2
-li.wk4 li.wk2
-g.wk4 g.wk2
-g.wk2 g.wk4
+weak1 weak2
+weak2 weak1
+weak3 weak1
+weak3 weak1 weak2
+weak1 weak4
+weak4 weak1
+weak3 weak4
+weak4 weak2 weak3
+weak1 weak3
+function_pointer1 function_pointer2
+function_pointer2 function_pointer1
+dynamic_only function_pointer1
+dynamic_only shared6
+call_constants3 call_constants4
+call_constants4 call_constants3
+ind ind2 indirect_prototypes
+sized_array1 sized_array2
+sized_array2 sized_array1
+sized_array1 sized_array3
+sized_array3 sized_array1
+sized_array3 sized_array2 sized_array1
+externs_shared1 externs_shared2
+externs_shared3 externs_shared2 externs_shared1
+call_constants5 call_constants6
+call_constants6 call_constants5 call_constants1
+barriers1 barriers2
+barriers2 barriers1
+externals10 externals11
+externals11 externals10
+equal_constants1 equal_constants2
+equal_constants1 equal_constants3
+equal_constants2 equal_constants1 equal_constants3
+equal_constants1 equal_constants2 equal_constants3 equal_constants4
+address_constants1 address_constants2
+address_constants2 address_constants1
+equal_constants1 address_constants1 address_constants2
+loop_stack2 loop_stack3
+loop_stack3 loop_stack2
+li.weak4 li.weak2
+g.weak4 g.weak2
+g.weak2 g.weak4
 `
 
 // TestLowerTargets links code for lower targets of the family, and code that was

@@ -67,7 +67,7 @@ func TestEdited(t *testing.T) {
 			edit                func(f *cubin.File, s *elf64.Section, data []byte)
 		}{
 			{"addends in fields", "r5_shared", "", addToFields},
-			{"alignment of code", "wk1", "wk2", alignText},
+			{"alignment of code", "weak1", "weak2", alignText},
 		} {
 			t.Run(tk.Release()+"/"+test.name, func(t *testing.T) {
 				p, built := program{names: strings.Fields("edited " + test.other)},

@@ -53,7 +53,7 @@ func TestRemoval(t *testing.T) {
 			list = append(list, randomProgram(t, r, all, built))
 		}
 		for _, launched := range []string{"khost", "khost2", "khost*"} {
-			p := program{names: []string{"host"}, launched: map[string][]string{"host": {launched}}}
+			p := program{names: []string{"host_names"}, launched: map[string][]string{"host_names": {launched}}}
 			t.Run(p.String(), func(t *testing.T) { s.compare(t, p, built) })
 		}
 		for _, p := range list {

@@ -1,4 +1,4 @@
-// As ex10, in another order.
+// As externals10, in another order.
 #include <cstdio>
 extern "C" {
 __device__ __noinline__ int gex11(int x) { asm volatile("bar.sync 2;" ::: "memory"); return x + 1; }

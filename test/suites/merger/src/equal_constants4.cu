@@ -1,4 +1,4 @@
-// The inline constant of eq1, and a kernel without any constant.
+// The inline constant of equal_constants1, and a kernel without any constant.
 inline __constant__ double eqInline = 2.5;
 inline __device__ int eqNothing[6];
 __constant__ int eqLast = 3;

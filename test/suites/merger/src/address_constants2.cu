@@ -1,4 +1,4 @@
-// The same inline variables and functions as in at1, and tables of their addresses.
+// The same inline variables and functions as in address_constants1, and tables of their addresses.
 inline __device__ int atValue[4] = {1};
 inline __device__ __noinline__ int atInline(int x) { __shared__ int unused[6]; return x * 7; }
 inline __constant__ int *atPointer = atValue + 2;
