@@ -230,11 +230,13 @@ func TestAcceptsNative(t *testing.T) {
 		"107a": "100 100f 103 103f 107 107a 107f",
 		"107f": "100 100f 103 103f 107 107f",
 	}
-	for release, table := range map[gpu.Release]map[string]string{{Major: 13, Minor: 0}: of130, {Major: 13, Minor: 4}: of134} {
+	for release, table := range map[gpu.Release]map[string]string{{Major: 13, Minor: 0}: of130,
+		{Major: 13, Minor: 4}: of134} {
 		for target := range table {
 			to := Target{Arch: archOf(t, target), Release: release}
 			var accepted []string
-			for _, name := range strings.Fields("75 80 86 87 88 89 90 90a 100 100a 100f 103 103a 103f 110 110a 110f 120 120a 120f 121 121a 121f 107 107a 107f") {
+			for _, name := range strings.Fields(
+				"75 80 86 87 88 89 90 90a 100 100a 100f 103 103a 103f 110 110a 110f 120 120a 120f 121 121a 121f 107 107a 107f") {
 				if _, known := table[name]; known && to.Accepts(ELF, archOf(t, name)) {
 					accepted = append(accepted, name)
 				}

@@ -74,7 +74,8 @@ func TestBitcodeFiles(t *testing.T) {
 		t.Errorf("%v\n%s", err, diff)
 	}
 	objects, err = Read("lib.a", true, nil)
-	if err != nil || len(objects) != 1 || objects[0].Kind != Bitcode || objects[0].Modules[0].Arch != (gpu.Arch{Number: 90}) {
+	if err != nil || len(objects) != 1 || objects[0].Kind != Bitcode ||
+		objects[0].Modules[0].Arch != (gpu.Arch{Number: 90}) {
 		t.Errorf("from an archive: %+v, %v", objects, err)
 	}
 }

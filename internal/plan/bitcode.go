@@ -252,7 +252,7 @@ func level(o *options.Options) int {
 }
 
 // takeNVVMOptions takes the options of -Xnvvm that have a meaning for LLVM too. What
-// remains is spoken of, unless there is LTO-IR that it may be for.
+// remains is reported, unless there is LTO-IR that it may be for.
 func (p *Plan) takeNVVMOptions(o *options.Options) {
 	switches := map[string]**bool{"-ftz": &p.LLVM.FTZ, "-prec-div": &p.LLVM.PrecDiv,
 		"-prec-sqrt": &p.LLVM.PrecSqrt, "-fma": &p.LLVM.FMA}

@@ -34,7 +34,7 @@ type choice struct {
 	// -disable-infos have no effect any more.
 	assembled bool
 	// failed is the index in Plan.Events of the first warning that -Werror makes
-	// an error; -1: there is none.
+	// an error, or -1 if there is none.
 	failed int
 }
 

@@ -49,12 +49,17 @@ var (
 	aObj  = host("a.o", refs("_Z6kern_a*", "__nv_static_a_*13kern_a_static*", "", ""), ir(80, mathOptions))
 	bObj  = host("b.o", refs("_Z6kern_b*", "", "", "gcount"), ir(80, mathOptions))
 	bs    = host("bs.o", refs("", "", "", ""), elf(80))
-	devrt = &object.Object{Origin: message.Origin{File: "lib64/libcudadevrt.a", Member: "cuda_device_runtime.o"}, Kind: object.HostObject,
-		HostRefs: refs("", "rt_memcpy rt_memset", "", ""), RegisterID: "_devrt", Modules: []object.Module{elf(75), elf(80), elf(90), elf(100)}}
-	hostOnly = &object.Object{Origin: message.Origin{File: "main.o"}, Kind: object.HostObject, Ignored: "it holds no device code"}
-	aFat     = &object.Object{Origin: message.Origin{File: "a.fatbin"}, Kind: object.Fatbin, RegisterID: "_a_fatbin", Modules: []object.Module{ir(80, mathOptions)}}
-	bFat     = &object.Object{Origin: message.Origin{File: "b.fatbin"}, Kind: object.Fatbin, Modules: []object.Module{ir(80, mathOptions)}}
-	aIR      = &object.Object{Origin: message.Origin{File: "a.ltoir"}, Kind: object.LTOIR, Modules: []object.Module{ir(80, "")}}
+	devrt = &object.Object{Origin: message.Origin{File: "lib64/libcudadevrt.a", Member: "cuda_device_runtime.o"},
+		Kind:     object.HostObject,
+		HostRefs: refs("", "rt_memcpy rt_memset", "", ""), RegisterID: "_devrt",
+		Modules: []object.Module{elf(75), elf(80), elf(90), elf(100)}}
+	hostOnly = &object.Object{Origin: message.Origin{File: "main.o"}, Kind: object.HostObject,
+		Ignored: "it holds no device code"}
+	aFat = &object.Object{Origin: message.Origin{File: "a.fatbin"}, Kind: object.Fatbin, RegisterID: "_a_fatbin",
+		Modules: []object.Module{ir(80, mathOptions)}}
+	bFat = &object.Object{Origin: message.Origin{File: "b.fatbin"}, Kind: object.Fatbin,
+		Modules: []object.Module{ir(80, mathOptions)}}
+	aIR = &object.Object{Origin: message.Origin{File: "a.ltoir"}, Kind: object.LTOIR, Modules: []object.Module{ir(80, "")}}
 )
 
 // with is an object whose embedded options are these.
@@ -89,7 +94,8 @@ func objects(list ...*object.Object) []*object.Object { return list }
 // TestCompileOptions holds the vectors of the table of observed cases.
 func TestCompileOptions(t *testing.T) {
 	const abRefs = " -host-ref-ek=_Z6kern_b*,_Z6kern_a* -host-ref-ik=__nv_static_a_*13kern_a_static* -host-ref-eg=gcount"
-	const abRefsRT = " -host-ref-ek=_Z6kern_b*,_Z6kern_a* -host-ref-ik=rt_memset,rt_memcpy,__nv_static_a_*13kern_a_static* -host-ref-eg=gcount"
+	const abRefsRT = " -host-ref-ek=_Z6kern_b*,_Z6kern_a* " +
+		"-host-ref-ik=rt_memset,rt_memcpy,__nv_static_a_*13kern_a_static* -host-ref-eg=gcount"
 	fatbins := objects(aFat, bFat)
 	tests := []struct {
 		line    string
@@ -120,12 +126,15 @@ func TestCompileOptions(t *testing.T) {
 		{"-dlto -Xptxas -v", fatbins, "-has-global-host-info"},
 		{"-dlto -ignore-host-info", fatbins, ""},
 		{"-dlto -use-host-info", fatbins, "-has-global-host-info"},
-		{"-dlto -kernels-used=kern_b,kern_a", fatbins, "-has-global-host-info -host-ref-ek=*kern_b*,*kern_a* -host-ref-ik=*kern_b*,*kern_a*"},
+		{"-dlto -kernels-used=kern_b,kern_a", fatbins,
+			"-has-global-host-info -host-ref-ek=*kern_b*,*kern_a* -host-ref-ik=*kern_b*,*kern_a*"},
 		{"-dlto -kernels-used=k -ignore-host-info", objects(aObj), "-has-global-host-info -host-ref-ek=*k* -host-ref-ik=*k*"},
 		{"-dlto -kernels-used=", objects(bObj), "-has-global-host-info -host-ref-ek=_Z6kern_b* -host-ref-eg=gcount"},
-		{"-dlto -variables-used=v", fatbins, "-has-global-host-info -host-ref-ec=*v* -host-ref-ic=*v* -host-ref-eg=*v* -host-ref-ig=*v*"},
+		{"-dlto -variables-used=v", fatbins,
+			"-has-global-host-info -host-ref-ec=*v* -host-ref-ic=*v* -host-ref-eg=*v* -host-ref-ig=*v*"},
 		{"-dlto -kernels-used=k -variables-used=v", objects(aObj),
-			"-has-global-host-info -host-ref-ek=*k* -host-ref-ik=*k* -host-ref-ec=*v* -host-ref-ic=*v* -host-ref-eg=*v* -host-ref-ig=*v*"},
+			"-has-global-host-info -host-ref-ek=*k* -host-ref-ik=*k* -host-ref-ec=*v* -host-ref-ic=*v* -host-ref-eg=*v* " +
+				"-host-ref-ig=*v*"},
 		{"-dlto -r", objects(aObj, bObj), "--device-c --force-device-c"},
 		{"-dlto -r -kernels-used=k", objects(aObj, bObj), "--device-c --force-device-c"},
 		{"-dlto -force-partial-lto", fatbins, "--device-c --force-device-c"},
@@ -135,9 +144,11 @@ func TestCompileOptions(t *testing.T) {
 		{"-dlto", objects(with("x.o", "-split-compile 3 -maxreg 32 -generate-line-info -inline-info ")),
 			"-split-compile=3 -maxreg=32 -generate-line-info -inline-info -has-global-host-info -host-ref-ek=k*"},
 		// Host references: order, duplicates, objects without the sections.
-		{"-dlto", objects(host("1.o", refs("ka kb kc", "", "", ""), ir(80, "")), host("2.o", refs("kb kd", "", "", ""), ir(80, ""))),
+		{"-dlto", objects(host("1.o", refs("ka kb kc", "", "", ""), ir(80, "")),
+			host("2.o", refs("kb kd", "", "", ""), ir(80, ""))),
 			"-has-global-host-info -host-ref-ek=kd,kb,kc,ka"},
-		{"-dlto", objects(host("2.o", refs("kb kd", "", "", ""), ir(80, "")), host("1.o", refs("ka kb kc", "", "", ""), ir(80, ""))),
+		{"-dlto", objects(host("2.o", refs("kb kd", "", "", ""), ir(80, "")),
+			host("1.o", refs("ka kb kc", "", "", ""), ir(80, ""))),
 			"-has-global-host-info -host-ref-ek=kc,kb,ka,kd"},
 		{"-dlto", objects(aObj, host("old.o", nil, ir(80, ""))), "-has-global-host-info"},
 		{"-dlto", objects(aObj, hostOnly), "-has-global-host-info"},
@@ -145,9 +156,11 @@ func TestCompileOptions(t *testing.T) {
 		{"-dlto", objects(aFat, bObj), "-has-global-host-info -host-ref-ek=_Z6kern_b* -host-ref-eg=gcount"},
 		// -Xnvvm and the floating-point options that come with it.
 		{"-dlto -Xnvvm -opt=3", fatbins, "-has-global-host-info -opt=3 -ftz=0 -prec-div=1 -prec-sqrt=1 -fma=1"},
-		{"-dlto -Xnvvm -ftz=1 -Xnvvm=-prec-div=0,-fma=0", fatbins, "-has-global-host-info -ftz=1 -prec-div=0 -fma=0 -prec-sqrt=1"},
+		{"-dlto -Xnvvm -ftz=1 -Xnvvm=-prec-div=0,-fma=0", fatbins,
+			"-has-global-host-info -ftz=1 -prec-div=0 -fma=0 -prec-sqrt=1"},
 		{"-dlto -Xnvvm -prec-sqrt=0", fatbins, "-has-global-host-info -prec-sqrt=0 -ftz=0 -prec-div=1 -fma=1"},
-		{"-dlto -Xnvvm -link-lto,-compile-time,-g,-opt=1", fatbins, "-has-global-host-info -g -opt=1 -ftz=0 -prec-div=1 -prec-sqrt=1 -fma=1"},
+		{"-dlto -Xnvvm -link-lto,-compile-time,-g,-opt=1", fatbins,
+			"-has-global-host-info -g -opt=1 -ftz=0 -prec-div=1 -prec-sqrt=1 -fma=1"},
 		{"-dlto -g -Xnvvm -g", fatbins, "-g -has-global-host-info -ftz=0 -prec-div=1 -prec-sqrt=1 -fma=1"},
 		{"-dlto -Ofc=0 -Xnvvm -Ofast-compile=max", fatbins, "-has-global-host-info -ftz=0 -prec-div=1 -prec-sqrt=1 -fma=1"},
 		{"-dlto -Xnvvm -opt=2", objects(with("fast.o", "-ftz=1 -prec_div=0 -prec_sqrt=0 -fmad=1 ")),
@@ -210,15 +223,19 @@ func TestAssembleArguments(t *testing.T) {
 			t.Errorf("%s: %v, %q, want %q", test.line, err, got, test.want)
 		}
 	}
-	p, err := Make(Input{Options: parse(t, "-dlto"), Objects: objects(with("x.o", "-maxreg 32 -split-compile 2 ")), Release: cuda130})
-	if got, want := strings.Join(p.Assemble, " "), "-arch sm_80 -m 64 -maxrregcount 32 -split-compile 2"; err != nil || got != want {
+	p, err := Make(Input{Options: parse(t, "-dlto"), Objects: objects(with("x.o", "-maxreg 32 -split-compile 2 ")),
+		Release: cuda130})
+	if got, want := strings.Join(p.Assemble, " "), "-arch sm_80 -m 64 -maxrregcount 32 -split-compile 2"; err != nil ||
+		got != want {
 		t.Errorf("options of the objects: %v, %q, want %q", err, got, want)
 	}
 }
 
 func TestConsensus(t *testing.T) {
-	const mixedRegs = "info: Some objects do not have '-maxrregcount' specified but others do; will build everything with '-maxrregcount=32'"
-	const mixedLine = "info: Some objects do not have '-lineinfo' specified but others do; will build everything with '-lineinfo'"
+	const mixedRegs = "info: Some objects do not have '-maxrregcount' specified but others do; will build " +
+		"everything with '-maxrregcount=32'"
+	const mixedLine = "info: Some objects do not have '-lineinfo' specified but others do; will build everything " +
+		"with '-lineinfo'"
 	fatal := func(name string) string { return fmt.Sprintf("fatal: Cicc option values for '%s' do not match", name) }
 	tests := []struct {
 		line     string
@@ -242,7 +259,8 @@ func TestConsensus(t *testing.T) {
 		{"-maxrregcount=24", []string{"-maxreg 32 ", ""}, ""},
 		{"", []string{"-generate-line-info ", ""}, mixedLine},
 		{"", []string{"-inline-info ", ""}, ""},
-		{"", []string{"-generate-line-info -maxreg 32 -ftz=1 ", "-ftz=0 "}, mixedLine + "\n" + mixedRegs + "\n" + fatal("-ftz")},
+		{"", []string{"-generate-line-info -maxreg 32 -ftz=1 ", "-ftz=0 "},
+			mixedLine + "\n" + mixedRegs + "\n" + fatal("-ftz")},
 		{"", []string{"-ftz=1 -prec_div=1 ", "-ftz=0 -prec_div=0 "}, fatal("-ftz")},
 		{"-w -disable-infos", []string{"-maxreg 32 ", ""}, mixedRegs},
 		{"-split-compile=4", []string{"-split-compile 2 ", ""}, ""},
@@ -259,11 +277,13 @@ func TestConsensus(t *testing.T) {
 			t.Errorf("%s %q:\n%s", test.line, test.embedded, diff)
 		}
 	}
-	p, err := Make(Input{Options: parse(t, "-dlto -split-compile=4"), Objects: objects(with("x.o", "-split-compile 2 ")), Release: cuda134})
+	p, err := Make(Input{Options: parse(t, "-dlto -split-compile=4"), Objects: objects(with("x.o", "-split-compile 2 ")),
+		Release: cuda134})
 	if diff := cmp.Diff(fatal("-split-compile"), render(p, err)); diff != "" {
 		t.Errorf("13.4 counts the command line among the objects:\n%s", diff)
 	}
-	_, err = Make(Input{Options: parse(t, "-dlto"), Objects: objects(with("fast.o", "-ftz=1 "), with("slow.o", "-ftz=0 ")), Release: cuda130})
+	_, err = Make(Input{Options: parse(t, "-dlto"),
+		Objects: objects(with("fast.o", "-ftz=1 "), with("slow.o", "-ftz=0 ")), Release: cuda130})
 	if diff := cmp.Diff([]string{"with -ftz=1: fast.o", "with -ftz=0: slow.o"}, message.Of(err)[0].Notes); diff != "" {
 		t.Errorf("the objects that disagree:\n%s", diff)
 	}
@@ -271,7 +291,8 @@ func TestConsensus(t *testing.T) {
 
 func TestEmbeddedValues(t *testing.T) {
 	ftz := all[3]
-	for text, want := range map[string]int{"-xx-ftz=1": 1, "-ftz=1 -ftz=0": 1, "-ftz=zz": 0, "-ftz= 7x": 7, "-ftz=-3": -3, "-ftz=": 0} {
+	for text, want := range map[string]int{"-xx-ftz=1": 1, "-ftz=1 -ftz=0": 1, "-ftz=zz": 0, "-ftz= 7x": 7, "-ftz=-3": -3,
+		"-ftz=": 0} {
 		if value, given := ftz.in(text); value != want || !given {
 			t.Errorf("%q: %d, %v", text, value, given)
 		}
@@ -300,11 +321,13 @@ func TestModes(t *testing.T) {
 		{"", objects(bs), Plain, ""},
 		{"-dlto", objects(bs), Plain, partial + "\nwarning: Ignoring -dlto option because no LTO objects found"},
 		{"-dlto -arch=sm_75", objects(aObj), Plain,
-			"warning: SM Arch ('sm_75') not found in 'a.o'\nwarning: Ignoring -dlto option because no LTO objects found\n" + empty},
+			"warning: SM Arch ('sm_75') not found in 'a.o'\nwarning: Ignoring -dlto option because no LTO objects found\n" +
+				empty},
 		{"-dlto -arch=sm_75 -suppress-arch-warning", objects(aObj), Plain,
 			"warning: Ignoring -dlto option because no LTO objects found\n" + empty},
 		{"-dlto -arch=sm_90", objects(aObj), Whole, ""},
-		{"-dlto", objects(aFat, bObj), Whole, "warning: kernels of 'a.fatbin' are removed unless host code of other objects names them"},
+		{"-dlto", objects(aFat, bObj), Whole,
+			"warning: kernels of 'a.fatbin' are removed unless host code of other objects names them"},
 		{"-dlto -kernels-used=k", objects(aFat, bObj), Whole, ""},
 		{"-dlto -ignore-host-info", objects(aFat, bObj), Whole, ""},
 	}
@@ -327,7 +350,8 @@ func TestEngineChoice(t *testing.T) {
 	if err != nil || p.Engine != JITLink || !strings.Contains(p.EngineReason, "c.o") {
 		t.Errorf("compressed IR: %v, %s because %s", err, p.Engine, p.EngineReason)
 	}
-	want := "-arch=sm_80 -lto -ptx -no-cache -Xnvvm=-maxreg=32 -Xnvvm=-has-global-host-info -Xnvvm=-host-ref-ek=k*,_Z6kern_a* -Xnvvm=-host-ref-ik=__nv_static_a_*13kern_a_static*"
+	want := "-arch=sm_80 -lto -ptx -no-cache -Xnvvm=-maxreg=32 -Xnvvm=-has-global-host-info " +
+		"-Xnvvm=-host-ref-ek=k*,_Z6kern_a* -Xnvvm=-host-ref-ik=__nv_static_a_*13kern_a_static*"
 	if got := strings.Join(p.EngineOptions(p.Compile), " "); got != want {
 		t.Errorf("nvJitLink's options:\n%s\n%s", got, want)
 	}
@@ -344,7 +368,8 @@ func TestEngineChoice(t *testing.T) {
 func TestRegistration(t *testing.T) {
 	again := host("again.o", refs("", "", "", ""), ir(80, ""))
 	again.LinkedIDs = []string{"_bs", "_a"}
-	newFat := &object.Object{Origin: message.Origin{File: "new.fatbin"}, Kind: object.Fatbin, RegisterID: "_new_fatbin", Modules: []object.Module{ir(100, "")}}
+	newFat := &object.Object{Origin: message.Origin{File: "new.fatbin"}, Kind: object.Fatbin, RegisterID: "_new_fatbin",
+		Modules: []object.Module{ir(100, "")}}
 	tests := []struct {
 		line    string
 		objects []*object.Object
@@ -428,7 +453,8 @@ func TestReferencesInMerge(t *testing.T) {
 }
 
 func TestMissingHostCode(t *testing.T) {
-	const info = "info: Input 'a.fatbin' has no host code, which could cause later host link error if there is a reference to it"
+	const info = "info: Input 'a.fatbin' has no host code, which could cause later host link error if there is a " +
+		"reference to it"
 	for line, want := range map[string]map[gpu.Release]string{
 		"-dlto --register-link-binaries=r.c": {cuda130: "", cuda134: info},
 		"-dlto":                              {cuda130: "", cuda134: ""},
@@ -445,7 +471,8 @@ func TestMissingHostCode(t *testing.T) {
 // TestWarningsAsErrors holds the plan to where nvlink stops after a warning that
 // -Werror made an error.
 func TestWarningsAsErrors(t *testing.T) {
-	const missing, noIR, partial = "SM Arch ('sm_80') not found in 'new.o'", "Ignoring -dlto option because no LTO objects found",
+	const missing, noIR, partial = "SM Arch ('sm_80') not found in 'new.o'",
+		"Ignoring -dlto option because no LTO objects found",
 		"info: requested LTO but 'bs.o' not built for LTO so doing partial LTO\n"
 	fresh := host("new.o", refs("", "", "", ""), elf(100))
 	member := host("new.o", refs("", "", "", ""), elf(100))
@@ -469,7 +496,8 @@ func TestWarningsAsErrors(t *testing.T) {
 		{"", objects(member, bs), false, "warning: SM Arch ('sm_80') not found in 'lib.a:new.o'"},
 		{"-dlto", objects(bs), true, partial + "warning: " + noIR + "\nfatal: merge_elf failed"},
 		{"-dlto", objects(hostOnly), true, "warning: " + noIR},
-		{"-dlto", objects(text, bs), false, "info: requested LTO but 'ptx.o' not built for LTO so doing partial LTO\n" + partial + "warning: " + noIR},
+		{"-dlto", objects(text, bs), false, "info: requested LTO but 'ptx.o' not built for LTO so doing partial LTO\n" +
+			partial + "warning: " + noIR},
 	}
 	for _, test := range tests {
 		p, err := Make(Input{Options: parse(t, "-Werror "+test.line), Objects: test.objects, Release: cuda130})
@@ -480,9 +508,11 @@ func TestWarningsAsErrors(t *testing.T) {
 }
 
 func TestInputsThatCannotBeLinked(t *testing.T) {
-	cubin := &object.Object{Origin: message.Origin{File: "old.cubin"}, Kind: object.Cubin, Modules: []object.Module{elf(75)}}
+	cubin := &object.Object{Origin: message.Origin{File: "old.cubin"}, Kind: object.Cubin,
+		Modules: []object.Module{elf(75)}}
 	for want, in := range map[string]Input{
-		"fatal: LTO objects found, use -dlto":                              {Options: parse(t, ""), Objects: objects(bs, aObj)},
+		"fatal: LTO objects found, use -dlto": {Options: parse(t, ""),
+			Objects: objects(bs, aObj)},
 		"fatal: Input file 'old.cubin' arch does not match target 'sm_80'": {Options: parse(t, ""), Objects: objects(cubin)},
 	} {
 		in.Release = cuda130

@@ -80,7 +80,7 @@ func (l *LLVM) Resolve(modules []bitcode.Module) [][]Resolution {
 				continue
 			}
 			first, known := prevailing[y.Name]
-			if !known || modules[first.module].Symbols[first.symbol].Linkage == bitcode.Weak && y.Linkage != bitcode.Weak {
+			if !known || (modules[first.module].Symbols[first.symbol].Linkage == bitcode.Weak && y.Linkage != bitcode.Weak) {
 				prevailing[y.Name] = place{i, j}
 			}
 		}

@@ -25,10 +25,13 @@ func TestThin(t *testing.T) {
 		{"-dlto --warpld-lto=thin", flagged(1), true, ""},
 		{"-dlto --warpld-lto=thin", flagged(0), false, "info: doing full LTO, because 'a.bc' does not go with ThinLTO"},
 		{"-dlto --warpld-lto=thin", split, false, "info: doing full LTO, because 'a.bc' does not go with ThinLTO"},
-		{"-dlto --warpld-lto=thin", llvm(80, made("LLVM19.1.7", 0)), false, "info: doing full LTO, because 'a.bc' does not go with ThinLTO"},
-		{"-dlto --warpld-lto=thin -emit-ptx", llvm(80, nil), false, "fatal: -emit-ptx writes one text, but ThinLTO makes one of each module"},
+		{"-dlto --warpld-lto=thin", llvm(80, made("LLVM19.1.7", 0)), false,
+			"info: doing full LTO, because 'a.bc' does not go with ThinLTO"},
+		{"-dlto --warpld-lto=thin -emit-ptx", llvm(80, nil), false,
+			"fatal: -emit-ptx writes one text, but ThinLTO makes one of each module"},
 	} {
-		p, err := Make(Input{Options: parse(t, test.line), Objects: objects(bare("a.bc", test.module)), Release: cuda130, LLVM: 22})
+		p, err := Make(Input{Options: parse(t, test.line), Objects: objects(bare("a.bc", test.module)), Release: cuda130,
+			LLVM: 22})
 		if got := render(p, err); p.Thin != test.thin || got != test.want {
 			t.Errorf("%s: thin %v, %q; want %v, %q", test.line, p.Thin, got, test.thin, test.want)
 		}
@@ -39,7 +42,8 @@ func TestResolve(t *testing.T) {
 	weak := bitcode.Symbol{Name: "f", Linkage: bitcode.Weak, Defined: true}
 	strong := bitcode.Symbol{Name: "f", Defined: true}
 	modules := []bitcode.Module{
-		{Symbols: []bitcode.Symbol{weak, {Name: "k", Kernel: true, Defined: true}, {Name: "dead", Kernel: true, Defined: true},
+		{Symbols: []bitcode.Symbol{weak, {Name: "k", Kernel: true, Defined: true},
+			{Name: "dead", Kernel: true, Defined: true},
 			{Name: "local", Linkage: bitcode.Local, Defined: true}, {Name: "llvm.used", Defined: true}}},
 		{Symbols: []bitcode.Symbol{strong, {Name: "k"}, {Name: "v", Kind: bitcode.Variable, AddressSpace: 1, Defined: true}}},
 		{Symbols: []bitcode.Symbol{weak, {Name: "s", Kind: bitcode.Variable, AddressSpace: 3, Defined: true},
@@ -47,8 +51,10 @@ func TestResolve(t *testing.T) {
 	}
 	closed := LLVM{Closed: true, Keep: &Keep{Kernels: []string{"k"}, Variables: []string{"*"}}}
 	want := [][]Resolution{
-		{{Symbol: "f", Defined: true}, {Symbol: "k", Defined: true, Prevailing: true, Visible: true}, {Symbol: "dead", Defined: true, Prevailing: true}},
-		{{Symbol: "f", Defined: true, Prevailing: true}, {Symbol: "k"}, {Symbol: "v", Defined: true, Prevailing: true, Visible: true}},
+		{{Symbol: "f", Defined: true}, {Symbol: "k", Defined: true, Prevailing: true, Visible: true},
+			{Symbol: "dead", Defined: true, Prevailing: true}},
+		{{Symbol: "f", Defined: true, Prevailing: true}, {Symbol: "k"},
+			{Symbol: "v", Defined: true, Prevailing: true, Visible: true}},
 		{{Symbol: "f", Defined: true}, {Symbol: "s", Defined: true, Prevailing: true}, {Symbol: "copy"}},
 	}
 	if diff := cmp.Diff(want, closed.Resolve(modules)); diff != "" {

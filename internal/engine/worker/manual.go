@@ -145,7 +145,8 @@ func carry(args []string) error {
 	known := fs.Bool("host-refs", false, "")
 	refs := &hostelf.HostRefs{}
 	for _, l := range refs.ListsByOption() {
-		fs.Func(strings.TrimPrefix(l.Flag(), "-"), "", func(pattern string) error { *l.Patterns = append(*l.Patterns, pattern); return nil })
+		fs.Func(strings.TrimPrefix(l.Flag(), "-"), "",
+			func(pattern string) error { *l.Patterns = append(*l.Patterns, pattern); return nil })
 	}
 	output, input, err := parse(fs, args)
 	if err != nil {

@@ -120,7 +120,7 @@ func (c *comparison) sections(exact bool) {
 	for i := range c.a.Sections {
 		s := &c.a.Sections[i]
 		others := inB[s.Name]
-		if len(others) == 0 || s.Name == toolSection && !exact {
+		if len(others) == 0 || (s.Name == toolSection && !exact) {
 			continue
 		}
 		inB[s.Name] = others[1:]

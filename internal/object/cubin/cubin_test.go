@@ -48,7 +48,8 @@ func TestArch(t *testing.T) {
 }
 
 func TestContents(t *testing.T) {
-	f := mustOpen(t, objecttest.CubinFile{Arch: 80, Kernels: []string{"k1", "k2"}, Options: []string{"-v ", "-arch sm_80 "}})
+	f := mustOpen(t, objecttest.CubinFile{Arch: 80, Kernels: []string{"k1", "k2"},
+		Options: []string{"-v ", "-arch sm_80 "}})
 	if f.Toolkit != 130 || !f.Relocatable() {
 		t.Errorf("toolkit %d, relocatable %v", f.Toolkit, f.Relocatable())
 	}
@@ -99,12 +100,14 @@ func TestResources(t *testing.T) {
 		}
 		return f.Resources()
 	}
-	got, err := of(row(0x2f, 1, 40)+row(0x2f, 2, 99)+row(0x12, 1, 16)+row(0x11, 1, 8)+row(0x2f, 77, 1)+row(0x66, 1, 1), "\x03\x1b\xff\x00\x02\x4c\x03\x00")
+	got, err := of(row(0x2f, 1, 40)+row(0x2f, 2, 99)+row(0x12, 1, 16)+row(0x11, 1, 8)+row(0x2f, 77, 1)+row(0x66, 1, 1),
+		"\x03\x1b\xff\x00\x02\x4c\x03\x00")
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []cubin.Resources{
-		{Kernel: "k", Code: 8, Registers: 40, Stack: 16, Frame: 8, Barriers: 3, Shared: 48, Constant: []cubin.BankUsage{{Bank: 0, Bytes: 32}, {Bank: 2, Bytes: 20}}},
+		{Kernel: "k", Code: 8, Registers: 40, Stack: 16, Frame: 8, Barriers: 3, Shared: 48,
+			Constant: []cubin.BankUsage{{Bank: 0, Bytes: 32}, {Bank: 2, Bytes: 20}}},
 		{Kernel: "other", Code: 16},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -120,10 +123,12 @@ func TestDamage(t *testing.T) {
 	if _, err := open(host); !errors.Is(err, cubin.ErrNotDevice) {
 		t.Errorf("a host object gives %v", err)
 	}
-	for _, note := range []string{"short", "\x04\x00\x00\x00\xff\xff\xff\xff\x00\x00\x00\x00", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
+	for _, note := range []string{"short", "\x04\x00\x00\x00\xff\xff\xff\xff\x00\x00\x00\x00",
+		"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
 		"\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00abcd",
 		"\x00\x00\x00\x00\x1c\x00\x00\x00\x00\x00\x00\x00" + strings.Repeat("\xff", 28)} {
-		data := objecttest.ELF(objecttest.ELFFile{Machine: 190, Sections: []objecttest.Section{{Name: ".note.nv.tkinfo", Type: 7, Data: []byte(note)}}})
+		data := objecttest.ELF(objecttest.ELFFile{Machine: 190,
+			Sections: []objecttest.Section{{Name: ".note.nv.tkinfo", Type: 7, Data: []byte(note)}}})
 		if _, err := open(data); !errors.Is(err, elf64.ErrFormat) {
 			t.Errorf("note %q gives %v", note, err)
 		}
@@ -146,10 +151,13 @@ func TestCompare(t *testing.T) {
 		{"equal", base, true, nil},
 		{"another command line", changed(func(f *objecttest.CubinFile) { f.Options = []string{"-w "} }), false, nil},
 		{"another command line, exactly", changed(func(f *objecttest.CubinFile) { f.Options = []string{"-w "} }), true,
-			[]string{"file: contents from 0x111: [76 20 00 0c 00 00 00 08 00 00 00 d0 07 00 00 4e] and [77 20 00 0c 00 00 00 08 00 00 00 d0 07 00 00 4e]",
+			[]string{
+				"file: contents from 0x111: [76 20 00 0c 00 00 00 08 00 00 00 d0 07 00 00 4e] and [77 20 00 0c 00 00 00 08 " +
+					"00 00 00 d0 07 00 00 4e]",
 				"section .note.nv.tkinfo: contents from 0x4d: [76 20 00] and [77 20 00]"}},
 		{"another architecture", changed(func(f *objecttest.CubinFile) { f.Arch = 86 }), false,
-			[]string{"header: flags: 0x5004 and 0x5604", "section .note.nv.cuinfo: contents from 0x1a: [50 00 82 00 00 00] and [56 00 82 00 00 00]"}},
+			[]string{"header: flags: 0x5004 and 0x5604",
+				"section .note.nv.cuinfo: contents from 0x1a: [50 00 82 00 00 00] and [56 00 82 00 00 00]"}},
 		{"other code", changed(func(f *objecttest.CubinFile) { f.Text = []byte("01234x6789") }), false,
 			[]string{"section .text.k: contents from 0x5: [35 36 37 38 39] and [78 36 37 38 39]"}},
 	}
@@ -185,10 +193,12 @@ func TestCompareSections(t *testing.T) {
 		return ""
 	}
 	a := with(".x", ".y", ".x")
-	if got, want := find(cubin.Compare(a, with(".x", ".x", ".y"), false)), "sections: order from 2: .y and .x"; got != want {
+	if got, want := find(cubin.Compare(a, with(".x", ".x", ".y"), false)),
+		"sections: order from 2: .y and .x"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got, want := find(cubin.Compare(a, with(".x", ".y", ".z"), false)), "sections: only in one: [.x] and [.z]"; got != want {
+	if got, want := find(cubin.Compare(a, with(".x", ".y", ".z"), false)),
+		"sections: only in one: [.x] and [.z]"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -200,15 +210,19 @@ func TestReferences(t *testing.T) {
 		objecttest.Symbol{Name: "table", Info: 1<<4 | data, Section: 4, Value: 8, Size: 8},
 		objecttest.Symbol{Name: "first", Info: 1<<4 | data, Section: 4, Size: 8},
 		objecttest.Symbol{Name: "f", Info: 1<<4 | 2})
-	file, err := open(objecttest.ELF(objecttest.ELFFile{Machine: 190, ABIVersion: 8, Flags: 80 << 8, Sections: []objecttest.Section{
-		{Name: ".strtab", Type: strtab, Data: names},
-		{Name: ".symtab", Type: symtab, Link: 1, EntSize: 24, Data: rows},
-		{Name: ".text.k", Flags: 6, Data: make([]byte, 64)},
-		{Name: ".nv.global.init", Data: make([]byte, 16)},
-		{Name: ".rela.text.k", Type: rela, Link: 2, Info: 3, Data: objecttest.Relocations(
-			objecttest.Relocation{Place: 16, Symbol: 2}, objecttest.Relocation{Place: 32, Symbol: 2}, objecttest.Relocation{Place: 99, Symbol: 3})},
-		{Name: ".rela.nv.global.init", Type: rela, Link: 2, Info: 4, Data: objecttest.Relocations(objecttest.Relocation{Place: 8, Symbol: 4}, objecttest.Relocation{Place: 8, Symbol: 77})},
-	}}))
+	file, err := open(objecttest.ELF(objecttest.ELFFile{Machine: 190, ABIVersion: 8, Flags: 80 << 8,
+		Sections: []objecttest.Section{
+			{Name: ".strtab", Type: strtab, Data: names},
+			{Name: ".symtab", Type: symtab, Link: 1, EntSize: 24, Data: rows},
+			{Name: ".text.k", Flags: 6, Data: make([]byte, 64)},
+			{Name: ".nv.global.init", Data: make([]byte, 16)},
+			{Name: ".rela.text.k", Type: rela, Link: 2, Info: 3, Data: objecttest.Relocations(
+				objecttest.Relocation{Place: 16, Symbol: 2}, objecttest.Relocation{Place: 32, Symbol: 2},
+				objecttest.Relocation{Place: 99, Symbol: 3})},
+			{Name: ".rela.nv.global.init", Type: rela, Link: 2, Info: 4,
+				Data: objecttest.Relocations(objecttest.Relocation{Place: 8, Symbol: 4},
+					objecttest.Relocation{Place: 8, Symbol: 77})},
+		}}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +237,8 @@ func TestReferences(t *testing.T) {
 }
 
 func FuzzOpen(f *testing.F) {
-	f.Add(objecttest.Cubin(objecttest.CubinFile{Arch: 90, Specific: true, Kernels: []string{"k"}, Options: []string{"-arch sm_90a "}, Text: []byte("text")}))
+	f.Add(objecttest.Cubin(objecttest.CubinFile{Arch: 90, Specific: true, Kernels: []string{"k"},
+		Options: []string{"-arch sm_90a "}, Text: []byte("text")}))
 	f.Add(objecttest.Cubin(objecttest.CubinFile{Arch: 80, Linked: true}))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		file, err := open(data)
