@@ -11,7 +11,7 @@ type ruleSet struct {
 	options Options
 	merge   gpu.MergeRules // what differs between releases
 
-	mercury     bool // the program is there twice, see mirror.go
+	mercury     bool // the program is there twice, see mercury_read.go
 	compat      bool // there is a section .nv.compat
 	accelerated bool // code for this architecture alone
 	// headerFlags is the lowest byte of the flags of a file.
