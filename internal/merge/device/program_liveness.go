@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/warpld/warpld/internal/glob"
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
@@ -197,13 +198,9 @@ func removeOwned(symbols *symbolTable, sections *sectionTable) {
 
 // isSystemCall reports whether the driver defines a function.
 func isSystemCall(name string) bool {
-	switch name {
 	//rule: The driver defines some functions.
-	//mutate: "__assertfail" -> ""
-	case "vprintf", "malloc", "free", "__assertfail":
-		return true
-	}
-	return strings.HasPrefix(name, "__cuda_syscall") || runtimeCalls[name]
+	//mutate: false gpu.IsDriverFunction(name)
+	return gpu.IsDriverFunction(name) || gpu.IsSystemCall(name) || runtimeCalls[name]
 }
 
 // runtimeCalls are what functions of libcudadevrt call in the driver by names that
