@@ -12,8 +12,12 @@ import (
 	"github.com/warpld/warpld/test/kit"
 )
 
-// TestLink links with a kernel in each slice. All that the program has is there
-// once, and nothing else, whoever merges the slices.
+// pinned are the kernels that stay together because they share a static variable of a
+// function that one of them writes: counter's n, and the cnt and sl of each local_names.
+var pinned = []string{"_Z3ka2Pi _Z3kb4Pi", "_Z3ke1Pi _Z3ke2Pi", "_Z3kf1Pi _Z3kf2Pi"}
+
+// TestLink links with a kernel in each slice, but for those that are pinned. All that the
+// program has is there once, and nothing else, whoever merges the slices.
 func TestLink(t *testing.T) {
 	forEach(t, func(t *testing.T, tk kit.Toolkit, arch string) {
 		r := adversarial(t, tk, arch)
@@ -23,18 +27,23 @@ func TestLink(t *testing.T) {
 		}
 		symbols := symbolsOf(t, r.mergeByBoth(append([][]byte{p.Data()}, r.rewritten(p)...)...))
 		for _, s := range p.Slices {
-			if len(s.Kernels) != 1 || symbols[s.Kernels[0]] != (count{global: 1}) {
-				t.Errorf("%q: %+v", s.Kernels, symbols[s.Kernels[0]])
+			if len(s.Kernels) != 1 && !slices.Contains(pinned, strings.Join(s.Kernels, " ")) {
+				t.Errorf("%q are in one slice", s.Kernels)
+			}
+			for _, kernel := range s.Kernels {
+				if symbols[kernel] != (count{global: 1}) {
+					t.Errorf("%q: %+v", kernel, symbols[kernel])
+				}
 			}
 		}
 		for name, want := range map[string]count{
 			"_Z5plus1i": {global: 1}, // its address is taken in several slices
 			"gw":        {global: 1}, "mg": {global: 1}, "cc": {global: 1}, "iv": {global: 1},
 			"_ZTV4Base":       {global: 1},
-			"_ZZ7counteriE1n": {global: 1},
+			"_ZZ7counteriE1n": {local: 1}, // of the slice that it is pinned to
 			"table":           {local: 1}, // of one slice only
 			"_ZZ3kstPiE1n":    {local: 2}, // two variables of one name
-			"_Z3reci":         {local: 3}, // one in each slice that calls it
+			"_Z3reci":         {local: 2}, // one in each slice that calls it
 		} {
 			if symbols[name] != want {
 				t.Errorf("%s: %+v, want %+v", name, symbols[name], want)
