@@ -290,7 +290,7 @@ func scanOf(t *testing.T, texts ...string) func(*action.Action) *action.Result {
 		}
 		var files []string
 		for i, m := range slices.DeleteFunc(slices.Clone(a.Inputs), func(f action.File) bool { return f.Origin == "" }) {
-			place := strings.IndexByte("abc", filepath.Base(m.Origin)[0])
+			place := strings.IndexByte("abcdef", filepath.Base(m.Origin)[0])
 			answer := engine.Answer{Module: -1}
 			if texts[place] == "" {
 				answer.Call = "nvvmCompileProgram"
@@ -352,6 +352,62 @@ func TestScan(t *testing.T) {
 	wrong := errors.New("wrong")
 	if _, err := Scan(t.Context(), &r.in, func(int, []byte) (int, error) { return 0, wrong }); !errors.Is(err, wrong) {
 		t.Errorf("an error of a reader gives %v", err)
+	}
+}
+
+// TestScanRetries: after a crash of a process with several modules each of them gets a
+// process of its own, and only one that crashes there is lost.
+func TestScanRetries(t *testing.T) {
+	texts, files := []string{"of a", "of b", "of c", "of d", "of e", "of f"}, []string(nil)
+	for _, text := range texts {
+		files = append(files, text[3:]+".ltoir", ltoIR())
+	}
+	crashing := func(t *testing.T, alone string) *rig {
+		r := newRig(t, nil, files...)
+		r.in.Runners.Jobs = 1 // so that three modules are a batch
+		r.runner.Do["scan"] = func(a *action.Action) *action.Result {
+			first := filepath.Base(a.Inputs[0].Origin)
+			if (len(jobOf(t, a).Modules) > 1 && first == "a.ltoir") || first == alone {
+				return &action.Result{Signal: "segmentation fault"}
+			}
+			return scanOf(t, texts...)(a)
+		}
+		return r
+	}
+	read := func(_ int, text []byte) (string, error) { return string(text), nil }
+	tolerant := func(r *rig) ([]string, error) {
+		s := &scanner[string]{in: &r.in, modules: Modules(r.in.Plan), read: read, tolerant: true}
+		err := s.scan(t.Context())
+		return s.found, err
+	}
+
+	r := crashing(t, "")
+	var said []*message.Message
+	r.in.Report = func(m *message.Message) { said = append(said, m) }
+	if found, err := tolerant(r); err != nil || !slices.Equal(found, texts) || len(said) > 0 {
+		t.Errorf("after a crash: found %q, %v, said %v", found, err, said)
+	}
+	found, err := Scan(t.Context(), &r.in, read)
+	if err != nil || !slices.Equal(found, texts) {
+		t.Errorf("after a crash: found %q, %v", found, err)
+	}
+	if len(said) != 1 || !strings.Contains(said[0].Text, "crashed (segmentation fault)") {
+		t.Fatalf("after a crash: said %v", said)
+	}
+	for i, file := range []string{"a.ltoir", "b.ltoir", "c.ltoir", "d.ltoir"} {
+		if named := strings.Contains(said[0].Notes[0], file); named != (i < 3) {
+			t.Errorf("the note is %q", said[0].Notes[0])
+		}
+	}
+
+	r = crashing(t, "b.ltoir")
+	if found, err := tolerant(r); err != nil || !slices.Equal(found, []string{"of a", "", "of c", "of d", "of e", "of f"}) {
+		t.Errorf("with a module that crashes: found %q, %v", found, err)
+	}
+	_, err = Scan(t.Context(), &r.in, read)
+	all := message.Of(err)
+	if len(all) != 1 || len(all[0].Notes) != 1 || !strings.HasSuffix(all[0].Notes[0], "b.ltoir") {
+		t.Errorf("with a module that crashes: %v", err)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/warpld/warpld/internal/action"
 	"github.com/warpld/warpld/internal/engine"
+	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/slice"
 )
 
@@ -24,9 +25,16 @@ type scanner[T any] struct {
 	vector   []string
 	lookUps  []*action.Step
 
-	known []bool
-	found []T
-	wall  time.Duration // of the compiler
+	known   []bool
+	found   []T
+	wall    time.Duration // of the compiler
+	crashes []crashedBatch
+}
+
+// A crashedBatch is modules whose compilation in one process ended without a result.
+type crashedBatch struct {
+	modules []int
+	err     error
 }
 
 // Scan compiles each module of the plan's LTO-IR by itself and returns what read finds
@@ -61,9 +69,13 @@ func (s *scanner[T]) scan(ctx context.Context) error {
 	}
 	var g action.Graph
 	for batch := range slices.Chunk(unknown, max(1, len(unknown)/(2*set.Jobs))) {
-		g.Add(s.compile(ctx, batch))
+		g.Add(s.compile(ctx, &g, batch))
 	}
-	return g.Run(ctx, s.in.Watch(set.Limited), set.Jobs)
+	if err := g.Run(ctx, s.in.Watch(set.Limited), set.Jobs); err != nil {
+		return err
+	}
+	s.reportCrashes()
+	return nil
 }
 
 // A runnerFunc is a Runner for one action.
@@ -105,12 +117,11 @@ func (s *scanner[T]) lookUp(i int) *action.Step {
 	}
 }
 
-// compile compiles some modules and lets the cache keep the result of each.
-func (s *scanner[T]) compile(ctx context.Context, batch []int) *action.Step {
-	var modules []engine.Module
-	for _, i := range batch {
-		modules = append(modules, s.modules[i])
-	}
+// compile compiles some modules and lets the cache keep the result of each. If their
+// process crashes they are compiled again, each in a process of its own: the libraries
+// sometimes crash because of the module before.
+func (s *scanner[T]) compile(ctx context.Context, g *action.Graph, batch []int) *action.Step {
+	modules := s.modulesOf(batch)
 	return &action.Step{
 		Make: func() (a *action.Action, err error) {
 			p := s.in.Plan
@@ -119,7 +130,56 @@ func (s *scanner[T]) compile(ctx context.Context, batch []int) *action.Step {
 			}
 			return a, err
 		},
-		Handle: action.Handle(func(r *action.Result) ([]scanned[T], error) { return s.readBatch(ctx, batch, r) }, s.take),
+		Handle: action.Handle(func(r *action.Result) (scannedBatch[T], error) {
+			if len(batch) > 1 && !r.OK() && !r.TimedOut {
+				_, err := engine.ParseResult(s.in.Plan.Engine, modules, r)
+				return scannedBatch[T]{crashed: err}, nil
+			}
+			list, err := s.readBatch(ctx, batch, r)
+			return scannedBatch[T]{list: list}, err
+		}, func(done scannedBatch[T]) error {
+			if done.crashed != nil {
+				s.crashes = append(s.crashes, crashedBatch{batch, done.crashed})
+				for i := range batch {
+					g.Add(s.compile(ctx, g, batch[i:i+1]))
+				}
+			}
+			return s.take(done.list)
+		}),
+	}
+}
+
+// modulesOf returns the modules at some places of the link.
+func (s *scanner[T]) modulesOf(places []int) (modules []engine.Module) {
+	for _, i := range places {
+		modules = append(modules, s.modules[i])
+	}
+	return modules
+}
+
+// A scannedBatch is what was read of a batch, or how its process crashed.
+type scannedBatch[T any] struct {
+	list    []scanned[T]
+	crashed error
+}
+
+// reportCrashes reports batches that crashed although each of their modules can be
+// compiled by itself. It names all modules, because any of them may be the cause.
+func (s *scanner[T]) reportCrashes() {
+	if s.tolerant {
+		return // the messages of a failed link are not about this
+	}
+	slices.SortFunc(s.crashes, func(a, b crashedBatch) int { return a.modules[0] - b.modules[0] })
+	all := Modules(s.in.Plan) // under the names that the user knows
+	for _, c := range s.crashes {
+		var names []string
+		for _, i := range c.modules {
+			names = append(names, all[i].Origin)
+		}
+		last := message.Of(c.err)
+		s.in.Report(&message.Message{Severity: message.Info, ID: "scan-again", Tool: "warpld",
+			Text:  last[len(last)-1].Text + "; each module was read again in a process of its own",
+			Notes: []string{"the modules are from " + strings.Join(names, ", ")}})
 	}
 }
 

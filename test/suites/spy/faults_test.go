@@ -211,6 +211,34 @@ func TestSplitCompileCrashes(t *testing.T) {
 	})
 }
 
+// TestScanCrashes lets the library crash once when a fast link reads several modules in
+// one process: they are read again one by one, and the link is cut all the same.
+func TestScanCrashes(t *testing.T) {
+	const flags = "--warpld-mode=fast --warpld-slice-size=0 --warpld-jobs=1"
+	spy := build(t)
+	forEachToolkit(t, func(t *testing.T, tk kit.Toolkit) {
+		job := func() kit.Job {
+			four := []string{"stored/many1.o", "stored/many2.o", "stored/a.o", "stored/b.o"}
+			return link(t, tk, spy, four, append(cudadevrt(tk), "-arch=sm_80")...)
+		}
+		want, _ := watched{tk: tk, job: job(), flag: flags}.warpld(t)
+		got, _ := watched{tk: tk, job: job(), flag: flags, env: map[string]string{"NVVM_SPY_FAULT": "compile:segv",
+			"NVVM_SPY_WHEN": "-opt=0", "NVVM_SPY_ONCE": filepath.Join(t.TempDir(), "once")}}.warpld(t)
+		if want.Exit != 0 || got.Exit != 0 || !bytes.Equal(got.Files["linked"], want.Files["linked"]) {
+			t.Errorf("exit codes %d and %d, or another output\n%s", want.Exit, got.Exit, got.Stderr)
+		}
+		for text, n := range map[string]int{"linked without slices": 0, "libnvvm.so crashed (segmentation fault) in ": 1,
+			"each module was read again": 1, "the modules are from many1.o, many2.o\n": 1} {
+			if strings.Count(got.Stderr, text) != n {
+				t.Errorf("%q is not there %d times:\n%s", text, n, got.Stderr)
+			}
+		}
+		if strings.Contains(want.Stderr, "linked without slices") {
+			t.Errorf("the program is not cut without the crash either:\n%s", want.Stderr)
+		}
+	})
+}
+
 // TestSplitContradicts lets the library tell lengths of shards that are not theirs: the
 // program is compiled in one piece.
 func TestSplitContradicts(t *testing.T) {
