@@ -79,7 +79,8 @@ func (s *slicedLink) run(ctx context.Context) error {
 }
 
 func sliceOptions(in *Input) slice.Options {
-	o := slice.Options{Vector: in.Plan.Compile, Size: in.Options.Own.SliceSize << 10}
+	o := slice.Options{Vector: in.Plan.Compile, Size: in.Options.Own.SliceSize << 10,
+		Release: in.Toolkit.Version.Release()}
 	if len(in.Plan.Native) > 0 { // the device runtime
 		o.Provided = func(name string) bool { return strings.HasPrefix(name, "__cudaCDP2") }
 	}

@@ -9,13 +9,18 @@ import (
 // code, which other engines don't have; but only in an open program do functions stay
 // visible or undefined. Functions of the driver are always there, so they leave a program
 // closed.
-func IsOpen(text []byte) bool {
+func IsOpen(text []byte, release gpu.Release) bool {
 	for d := range ptx.Declarations(text) {
 		if d.Kind != ".func" {
 			continue
 		}
-		if d.Linkage == ptx.Visible || d.Linkage == ptx.Weak || (d.Linkage == ptx.Extern && !gpu.IsDriverFunction(d.Name)) {
+		switch d.Linkage {
+		case ptx.Visible, ptx.Weak:
 			return true
+		case ptx.Extern:
+			if !release.DriverDefines(d.Name) {
+				return true
+			}
 		}
 	}
 	return false

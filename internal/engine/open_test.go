@@ -1,6 +1,10 @@
 package engine
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/warpld/warpld/internal/gpu"
+)
 
 func TestIsOpen(t *testing.T) {
 	tests := []struct {
@@ -11,6 +15,8 @@ func TestIsOpen(t *testing.T) {
 		{".extern .func  (.param .b32 func_retval0) vprintf\n(\n", false},
 		{".extern .func __assertfail\n(\n", false},
 		{".extern .func  (.param .b32 func_retval0) _Z7nowherei\n(\n", true},
+		{".extern .func cudaGraphSetConditional\n(\n", false},
+		{".extern .func cudaFabricOpErrorStatusGet\n(\n", true}, // only later releases have it
 		{".extern .func malloc_more\n(\n", true},
 		{".visible .func  (.param .b32 func_retval0) _Z4flagv()\n", true},
 		{".weak .func _Z1fv()\n", true},
@@ -18,7 +24,7 @@ func TestIsOpen(t *testing.T) {
 		{"", false},
 	}
 	for _, test := range tests {
-		if got := IsOpen([]byte(test.ptx)); got != test.want {
+		if got := IsOpen([]byte(test.ptx), gpu.Release{Major: 13}); got != test.want {
 			t.Errorf("IsOpen(%q) = %v", test.ptx, got)
 		}
 	}

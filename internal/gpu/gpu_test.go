@@ -185,11 +185,15 @@ func TestReleases(t *testing.T) {
 
 func TestDriverFunctions(t *testing.T) {
 	for name, want := range map[string][2]bool{
-		"vprintf": {true, false}, "malloc": {true, false}, "free": {true, false}, "__assertfail": {true, false},
-		"__cuda_syscall_32f3056bbb": {false, true}, "printf": {false, false}, "": {false, false},
+		"vprintf": {true, true}, "__assertfail": {true, true}, "cudaGraphSetConditional": {true, true},
+		"cnpGetDevice": {true, true}, "cudaFabricOpErrorStatusGet": {false, true},
+		"__cuda_syscall_32f3056bbb": {true, true}, "printf": {false, false}, "cudaGraphCreate": {false, false}, "": {},
 	} {
-		if got := [2]bool{IsDriverFunction(name), IsSystemCall(name)}; got != want {
+		if got := [2]bool{(Release{13, 0}).DriverDefines(name), (Release{13, 4}).DriverDefines(name)}; got != want {
 			t.Errorf("%q: %v", name, got)
 		}
+	}
+	if !(Release{}).DriverDefines("vprintf") {
+		t.Error("an unknown release lacks vprintf")
 	}
 }

@@ -16,6 +16,8 @@ type Options struct {
 	// Provided reports whether the device runtime has a function. It is nil if the runtime
 	// takes no part.
 	Provided func(name string) bool
+	// Release is that of the toolkit; it decides which functions the driver defines.
+	Release gpu.Release
 	// Size is how much work a slice should be, in bytes of the scanned bodies of its
 	// kernels and of all that is inlined into them. Zero stands for DefaultSize.
 	Size int
@@ -118,8 +120,10 @@ func (p *planner) checkModules() *message.Message {
 	return nil
 }
 
-// builtin reports whether a function is the driver's.
-func builtin(name string) bool { return gpu.IsDriverFunction(name) || gpu.IsSystemCall(name) }
+// provided reports whether the driver or the device runtime has a function.
+func (p *planner) provided(name string) bool {
+	return p.options.Release.DriverDefines(name) || (p.options.Provided != nil && p.options.Provided(name))
+}
 
 // checkNames refuses programs that the compiler would complain about, so that it
 // does: slices might not notice.
@@ -133,7 +137,7 @@ func (p *planner) checkNames() *message.Message {
 				return refusal(s.name, p.program.origins(n.defined...), "'%s' is defined more than once", s.name)
 			}
 		case s.defined || len(n.defined) > 0 || s.kind == ".shared":
-		case s.isFunction() && (builtin(s.name) || (p.options.Provided != nil && p.options.Provided(s.name))):
+		case s.isFunction() && p.provided(s.name):
 		default:
 			return refusal(s.name, p.program.origins(number), "'%s' is not defined", s.name)
 		}

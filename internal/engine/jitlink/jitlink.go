@@ -12,6 +12,7 @@ import (
 
 	"github.com/warpld/warpld/internal/engine"
 	"github.com/warpld/warpld/internal/engine/clib"
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/pattern"
 )
 
@@ -33,6 +34,7 @@ type library struct {
 	infoLogSize  func(handle uintptr, size *uint64) int32
 	infoLog      func(handle uintptr, buffer *byte) int32
 	destroy      func(handle *uintptr) int32
+	version      func(major, minor *uint32) int32
 }
 
 // Compile compiles the job's modules to PTX.
@@ -78,7 +80,7 @@ func load(path string) (*library, error) {
 		"nvJitLinkGetLinkedPtxSize": &l.ptxSize, "nvJitLinkGetLinkedPtx": &l.ptx,
 		"nvJitLinkGetErrorLogSize": &l.errorLogSize, "nvJitLinkGetErrorLog": &l.errorLog,
 		"nvJitLinkGetInfoLogSize": &l.infoLogSize, "nvJitLinkGetInfoLog": &l.infoLog,
-		"nvJitLinkDestroy": &l.destroy,
+		"nvJitLinkDestroy": &l.destroy, "nvJitLinkVersion": &l.version,
 	})
 	return l, err
 }
@@ -122,8 +124,17 @@ func (l *library) compile(handle uintptr, job *engine.Job, answer *engine.Answer
 	}) {
 		answer.Shards = shards(text)
 	}
-	answer.Relocatable = slices.Contains(job.Options, "-Xnvvm=--device-c") && engine.IsOpen(text)
+	answer.Relocatable = slices.Contains(job.Options, "-Xnvvm=--device-c") && engine.IsOpen(text, l.release())
 	return text, nil
+}
+
+// release returns the release of the library. It is unknown if the library does not return it.
+func (l *library) release() gpu.Release {
+	var major, minor uint32
+	if code := l.version(&major, &minor); code != 0 {
+		return gpu.Release{}
+	}
+	return gpu.Release{Major: int(major), Minor: int(minor)}
 }
 
 // shardStart matches the head of a PTX text: a comment, and the first directive.

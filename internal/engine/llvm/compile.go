@@ -7,6 +7,7 @@ import (
 
 	"github.com/ebitengine/purego"
 	"github.com/warpld/warpld/internal/engine"
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/plan"
 )
 
@@ -60,7 +61,8 @@ func Compile(job *engine.Job) (*engine.Answer, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return &engine.Answer{Module: -1, Relocatable: engine.IsOpen(ptx), Linked: p.bitcode, LLVM: p.answer}, ptx, nil
+	var unknown gpu.Release // libLLVM is no part of the toolkit
+	return &engine.Answer{Module: -1, Relocatable: engine.IsOpen(ptx, unknown), Linked: p.bitcode, LLVM: p.answer}, ptx, nil
 }
 
 func (p *program) compile(job *engine.Job) ([]byte, error) {

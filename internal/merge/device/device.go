@@ -247,7 +247,7 @@ func finishExecutable(out *output) error {
 	if err := inOrder(sections.checkConstants, func() error { return packConstants(out) }); err != nil {
 		return err
 	}
-	reportUndefined(symbols, sections, calls, out.report)
+	reportUndefined(out)
 	if out.report.failed() {
 		return describeFailed(out)
 	}

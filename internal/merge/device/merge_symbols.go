@@ -392,7 +392,7 @@ func wantsRuntime(rules *ruleSet, symbols *symbolTable, started bool) bool {
 		return true
 	}
 	for id := range symbols.list {
-		if symbols.list[id].unresolved() {
+		if symbols.list[id].unresolved(rules) {
 			//rule: libcudadevrt takes part if something is undefined.
 			//mutate: false
 			return true
@@ -402,11 +402,13 @@ func wantsRuntime(rules *ruleSet, symbols *symbolTable, started bool) bool {
 }
 
 // unresolved reports whether a symbol has no definition and needs one: the
-// driver defines system calls, and dynamic shared memory has none.
-func (y *symbol) unresolved() bool {
+// driver defines some functions, and dynamic shared memory has no definition.
+func (y *symbol) unresolved(rules *ruleSet) bool {
 	if y.defined() || y.common {
 		return false
 	}
-	return (y.kind == cubin.STT_CUDA_OBJECT && y.other != cubin.STO_CUDA_SHARED) || (y.kind == elf64.Function &&
-		!isSystemCall(y.name))
+	//rule: The driver defines some functions.
+	//mutate: false rules.options.Release.DriverDefines(y.name)
+	return (y.kind == cubin.STT_CUDA_OBJECT && y.other != cubin.STO_CUDA_SHARED) ||
+		(y.kind == elf64.Function && !rules.options.Release.DriverDefines(y.name))
 }

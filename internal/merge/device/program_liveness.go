@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/warpld/warpld/internal/glob"
-	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
@@ -196,35 +195,15 @@ func removeOwned(symbols *symbolTable, sections *sectionTable) {
 	}
 }
 
-// isSystemCall reports whether the driver defines a function.
-func isSystemCall(name string) bool {
-	//rule: The driver defines some functions.
-	//mutate: false gpu.IsDriverFunction(name)
-	return gpu.IsDriverFunction(name) || gpu.IsSystemCall(name) || runtimeCalls[name]
-}
-
-// runtimeCalls are what functions of libcudadevrt call in the driver by names that
-// don't say so.
-var runtimeCalls = map[string]bool{
-	"cnpCtxSynchronize": true, "cnpDeviceGetAttribute": true, "cnpEventCreate": true, "cnpEventDestroy": true,
-	"cnpEventRecord":      true,
-	"cnpFuncGetAttribute": true, "cnpGetCacheConfig": true, "cnpGetDevice": true, "cnpGetDeviceCount": true,
-	"cnpGetLastError": true,
-	"cnpGetLimit":     true, "cnpGetParameterBuffer": true, "cnpGetParameterBufferV2": true,
-	"cnpGetSharedMemConfig": true,
-	"cnpLaunchDevice":       true, "cnpLaunchDeviceV2": true, "cnpSetLastError": true, "cnpStreamCreate": true,
-	"cnpStreamDestroy":   true,
-	"cnpStreamWaitEvent": true,
-}
-
 // reportUndefined refuses variables without a definition, and functions that
 // are live without one.
-func reportUndefined(symbols *symbolTable, sections *sectionTable, calls *callGraph, report *linkReport) {
+func reportUndefined(out *output) {
+	symbols := out.symbols
 	for id := range symbols.list {
 		//rule: An undefined function counts only if it is called.
 		//mutate: true !y.dead
-		if y := &symbols.list[id]; y.unresolved() && !y.dead {
-			undefined(symbols, sections, calls, report, symbolID(id))
+		if y := &symbols.list[id]; y.unresolved(out.rules) && !y.dead {
+			undefined(symbols, out.sections, out.calls, out.report, symbolID(id))
 		}
 	}
 }

@@ -57,7 +57,9 @@ func forEachSetting(t *testing.T, archs []string, f func(t *testing.T, s setting
 
 // A link is one command line of nvlink, without what the setting adds.
 type link struct {
-	inputs  []string // KIND/FILE in the built corpus; FORM in KIND is the setting's
+	// inputs are KIND/FILE in the built corpus; FORM in KIND is the setting's. Objects of
+	// the kind testdata are compiled from the sources in that folder.
+	inputs  []string
 	beside  []string // files that must lie beside the inputs
 	options []string
 	exit    int      // of nvlink: a link that fails for another reason than ours proves nothing
@@ -91,6 +93,10 @@ func (s setting) job(t *testing.T, l link) kit.Job {
 	var paths []string
 	for _, input := range slices.Concat(l.inputs, l.beside) {
 		kind, name, _ := strings.Cut(strings.ReplaceAll(input, "FORM", s.form.name), "/")
+		if kind == "testdata" {
+			paths = append(paths, s.compiled(t, name))
+			continue
+		}
 		paths = append(paths, s.tk.Object(t, kind, name))
 	}
 	for _, input := range l.inputs {
@@ -98,6 +104,20 @@ func (s setting) job(t *testing.T, l link) kit.Job {
 	}
 	args = append(args, "-L"+s.tk.Lib(), "-lcudadevrt", "-o", "linked")
 	return kit.NewJob(t, paths, args...)
+}
+
+// compiled returns an object of a source in testdata.
+func (s setting) compiled(t *testing.T, object string) string {
+	t.Helper()
+	options := kit.LTO
+	if s.form.name == "stored" {
+		options = kit.Stored
+	}
+	objects, err := s.tk.Compile(options, "testdata/"+strings.TrimSuffix(object, ".o")+".cu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects[0]
 }
 
 // warpld gets no nvlink for links that it has to do alone.
