@@ -91,7 +91,7 @@ func decideInCode(rules *ruleSet, symbols *symbolTable, sections *sectionTable, 
 	case cubin.R_CUDA_UNIFIED:
 		r.kind = cubin.R_CUDA_64
 	case cubin.R_CUDA_ABS32_32, cubin.R_CUDA_ABS16_32, cubin.R_CUDA_CONST_FIELD19_40, cubin.R_CUDA_CONST_FIELD21_38,
-		cubin.R_CUDA_CONST_FIELD22_37, cubin.R_CUDA_ABS24_40:
+		cubin.R_CUDA_CONST_FIELD22_37, cubin.R_CUDA_ABS24_40, cubin.R_CUDA_ABS20_44:
 		return false, patchCode(rules, symbols, sections, calls, target, r, y)
 	case cubin.R_CUDA_64, cubin.R_CUDA_G64, cubin.R_CUDA_ABS32_LO_32, cubin.R_CUDA_ABS32_HI_32, cubin.R_CUDA_ABS47_34,
 		cubin.R_CUDA_ABS55_16_34, cubin.R_CUDA_FUNC_DESC_64, cubin.R_CUDA_FUNC_DESC32_LO_32, cubin.R_CUDA_FUNC_DESC32_HI_32:
@@ -222,6 +222,9 @@ func (p *patch) apply(data []byte) {
 		p.setField(b, 32, 16)
 	case cubin.R_CUDA_ABS24_40:
 		p.setField(b, 40, 24)
+	case cubin.R_CUDA_ABS20_44:
+		//rule: Copies to shared memory have its offset in 20 bits, after that in global memory.
+		p.setField(b, 44, 20)
 	case cubin.R_CUDA_CONST_FIELD22_37:
 		p.setField(b, 37, 16)
 	case cubin.R_CUDA_CONST_FIELD21_38:

@@ -77,6 +77,45 @@ func TestYieldStays(t *testing.T) {
 	}
 }
 
+// An asynchronous copy has the offset in shared memory in the upper 20 bits of the first
+// word of its instruction. The bits below are the offset in global memory.
+func TestCopyToShared(t *testing.T) {
+	const before = 0x00140a037fae // LDGSTS.E [R3], [R10.64+0x14]
+	for _, test := range []struct {
+		name  string
+		row   patch
+		field uint64 // before the link
+		want  uint64
+	}{
+		{"without an addend", patch{value: 0x590, rel: true}, 0, 0x590},
+		{"with an addend", patch{value: 0x590, addend: 0x44}, 0, 0x5d4},
+		{"with one below zero", patch{value: 8, addend: -0x10}, 0, 0xffff8},
+		{"with one in the field", patch{value: 0x590, rel: true}, 4, 0x594},
+		{"with one that replaces the field", patch{value: 0x590, addend: 8}, 4, 0x598},
+	} {
+		instruction := le.AppendUint64(nil, before|test.field<<44)
+		test.row.kind = cubin.R_CUDA_ABS20_44
+		test.row.apply(instruction)
+		if got, want := le.Uint64(instruction), before|test.want<<44; got != want {
+			t.Errorf("%s: the instruction is %#x instead of %#x", test.name, got, want)
+		}
+	}
+}
+
+// A copy to dynamic memory is no relocation of the output.
+func TestCopyIsRelocated(t *testing.T) {
+	rows := objecttest.Relocations(objecttest.Relocation{Kind: uint32(cubin.R_CUDA_ABS20_44), Symbol: 2, Addend: 12})
+	c := code{functions: []fn{kernel("k")}, variables: []variable{{name: "dynamic", outside: true, shared: true}},
+		extra: []objecttest.Section{{Name: ".rela.text.k", Type: uint32(elf64.Rela), Flags: elf64.InfoLink, Info: 1,
+			EntSize: elf64.RelaSize, Data: rows}}}
+	if rows := sectionOf(t, ".rela.text.k", plain, c); rows != nil {
+		t.Errorf("the output has the relocations %x", rows)
+	}
+	if got := le.Uint64(sectionOf(t, ".text.k", plain, c)); got != 12<<44 {
+		t.Errorf("the instruction is %#x", got)
+	}
+}
+
 // A function whose address is taken by an input whose definition of it lost stays
 // only if a kernel of that input may call it.
 func TestTakenByLoser(t *testing.T) {

@@ -26,6 +26,7 @@ const (
 	R_CUDA_UNUSED_CLEAR64       Relocation = 73 // clears the size of a removed function in .debug_frame
 	R_CUDA_ABS24_40             Relocation = 74
 	R_CUDA_ABS55_16_34          Relocation = 75
+	R_CUDA_ABS20_44             Relocation = 100
 	R_CUDA_UNIFIED              Relocation = 102 // those of unified tables are plain ones if there are none
 	R_CUDA_UNIFIED32_LO_32      Relocation = 112
 	R_CUDA_UNIFIED32_HI_32      Relocation = 113
@@ -56,6 +57,7 @@ var relocationNames = map[Relocation]string{
 	R_CUDA_UNUSED_CLEAR64:       "R_CUDA_UNUSED_CLEAR64",
 	R_CUDA_ABS24_40:             "R_CUDA_ABS24_40",
 	R_CUDA_ABS55_16_34:          "R_CUDA_ABS55_16_34",
+	R_CUDA_ABS20_44:             "R_CUDA_ABS20_44",
 	R_CUDA_UNIFIED:              "R_CUDA_UNIFIED",
 	R_CUDA_UNIFIED32_LO_32:      "R_CUDA_UNIFIED32_LO_32",
 	R_CUDA_UNIFIED32_HI_32:      "R_CUDA_UNIFIED32_HI_32",

@@ -67,6 +67,7 @@ func TestEdited(t *testing.T) {
 			edit                func(f *cubin.File, s *elf64.Section, data []byte)
 		}{
 			{"addends in fields", "r5_shared", "", addToFields},
+			{"addends in fields of copies", "async_copies", "", addToFields},
 			{"alignment of code", "weak1", "weak2", alignText},
 		} {
 			t.Run(tk.Release()+"/"+test.name, func(t *testing.T) {
@@ -94,19 +95,18 @@ func TestEdited(t *testing.T) {
 // addToFields gives addends to relocations that have none: they are in the instruction.
 func addToFields(f *cubin.File, s *elf64.Section, data []byte) {
 	const (
-		rel            = 9
-		rowSize        = 16
-		abs24At40      = 74
-		field          = 40
-		sharedVariable = 4
+		rel     = 9
+		rowSize = 16
+		addend  = 4
 	)
+	fields := map[cubin.Relocation]int{cubin.R_CUDA_ABS24_40: 40, cubin.R_CUDA_ABS20_44: 44}
 	if s.Type != rel || !strings.HasPrefix(s.Name, ".rel.text") {
 		return
 	}
 	for at := s.Offset; at < s.Offset+s.Size; at += rowSize {
-		if binary.LittleEndian.Uint32(data[at+8:]) == abs24At40 {
+		if field, ok := fields[cubin.Relocation(binary.LittleEndian.Uint32(data[at+8:]))]; ok {
 			b := data[f.Sections[s.Info].Offset+binary.LittleEndian.Uint64(data[at:]):]
-			binary.LittleEndian.PutUint64(b, binary.LittleEndian.Uint64(b)+sharedVariable<<field)
+			binary.LittleEndian.PutUint64(b, binary.LittleEndian.Uint64(b)+addend<<field)
 		}
 	}
 }
