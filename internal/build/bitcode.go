@@ -2,11 +2,13 @@ package build
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/warpld/warpld/internal/action"
 	"github.com/warpld/warpld/internal/engine"
+	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/plan"
 )
 
@@ -31,11 +33,27 @@ func (b *build) compileBitcode() {
 				b.emit(o.ptx)
 				return nil
 			}
-			b.take(code{llvm: true, relocatable: o.relocatable,
+			missing := engine.UndefinedVariables(o.text)
+			if len(missing) > 0 && b.in.Options.ForceWhole {
+				return undefinedVariables(missing)
+			}
+			b.take(code{llvm: true, relocatable: o.relocatable || len(missing) > 0,
 				texts: []text{{o.ptx, bitcodeArguments(b.in.Plan, o.text)}}})
 			return nil
 		}),
 	})
+}
+
+// undefinedVariables returns the merger's errors for variables that nobody defines, for a
+// program that is not merged. ptxas has only a warning for them, and the program would read
+// zeros.
+func undefinedVariables(names []string) error {
+	var list message.List
+	for _, name := range names {
+		list = append(list, &message.Message{Severity: message.Error, ID: "undefined-symbol", Symbol: name,
+			Text: fmt.Sprintf("Undefined reference to '%s' in '%s'", name, plan.LLVMName)})
+	}
+	return list
 }
 
 // An optimization is what LLVM made of bitcode.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/warpld/warpld/internal/action"
@@ -78,6 +79,9 @@ func Blame(ctx context.Context, in Input, failed message.List) {
 		if len(who) > 0 {
 			q.m.Notes = append(q.m.Notes, what+message.FirstFew(who))
 		}
+		if !q.c.defined {
+			explainRenamed(in.Plan, q.m)
+		}
 	}
 	if all := len(in.Plan.IR); all > blameModules {
 		first := questions[0].m
@@ -136,4 +140,24 @@ func bitcodeWith(p *plan.Plan, symbol string, defined bool) []string {
 		}
 	}
 	return who
+}
+
+// renamed is what clang puts between the name of a static variable that host code uses and
+// the hash of its source. What it compiled before it met the use has the plain name.
+const renamed = "__static__"
+
+// explainRenamed adds to a message about an undefined symbol that clang defines it under
+// another name.
+func explainRenamed(p *plan.Plan, m *message.Message) {
+	for _, piece := range p.Bitcode {
+		for _, module := range piece.Module.Bitcode {
+			for _, y := range module.Symbols {
+				if y.Defined && y.Kind == bitcode.Variable && strings.HasPrefix(y.Name, m.Symbol+renamed) {
+					m.Notes = append(m.Notes, fmt.Sprintf("clang defines it as '%s' in %s", y.Name, piece.Object.Origin))
+					m.Hint = "declare the variable without static, or move its use in host code before that in device code"
+					return
+				}
+			}
+		}
+	}
 }

@@ -230,7 +230,7 @@ func (c *code) why(whole bool, mode plan.Mode) string {
 	case len(c.texts) > 1:
 		return fmt.Sprintf("the program comes in %d shards, which are merged", len(c.texts))
 	case mode == plan.Whole:
-		return "the program is not closed: its missing functions are sought in native code"
+		return "the program is not closed: what it lacks is sought in native code"
 	}
 	return "the optimized part is merged with the rest"
 }

@@ -469,8 +469,8 @@ func TestWhy(t *testing.T) {
 		mode  plan.Mode
 	}{
 		"the reason": {code{texts: one, decision: "the reason"}, false, plan.Whole},
-		"the program is not closed: its missing functions are sought in native code": {code{texts: one}, false, plan.Whole},
-		"the optimized part is merged with the rest":                                 {code{texts: one}, false, plan.Partial},
+		"the program is not closed: what it lacks is sought in native code": {code{texts: one}, false, plan.Whole},
+		"the optimized part is merged with the rest":                        {code{texts: one}, false, plan.Partial},
 	} {
 		if got := test.c.why(test.whole, test.mode); got != want {
 			t.Errorf("%v: %q, want %q", fmt.Sprint(test), got, want)

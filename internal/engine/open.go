@@ -25,3 +25,15 @@ func IsOpen(text []byte, release gpu.Release) bool {
 	}
 	return false
 }
+
+// UndefinedVariables returns the variables that a text declares and leaves to others to
+// define. ptxas makes variables of its own of them if it compiles a whole program. Shared
+// memory has its size from the launch of a kernel, so it has no definition anywhere.
+func UndefinedVariables(text []byte) (names []string) {
+	for d := range ptx.Declarations(text) {
+		if d.Linkage == ptx.Extern && (d.Kind == ".global" || d.Kind == ".const") {
+			names = append(names, d.Name)
+		}
+	}
+	return names
+}

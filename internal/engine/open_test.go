@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/warpld/warpld/internal/gpu"
@@ -27,5 +28,15 @@ func TestIsOpen(t *testing.T) {
 		if got := IsOpen([]byte(test.ptx), gpu.Release{Major: 13}); got != test.want {
 			t.Errorf("IsOpen(%q) = %v", test.ptx, got)
 		}
+	}
+}
+
+func TestUndefinedVariables(t *testing.T) {
+	const text = ".extern .func f\n(\n)\n;\n.extern .global .align 4 .b8 missing[16];\n" +
+		".extern .const .align 4 .u32 table;\n.extern .shared .align 4 .b8 dynamic[];\n" +
+		".weak .global .align 4 .u32 perhaps;\n.visible .global .align 4 .u32 here = 1;\n.global .u32 ours;\n" +
+		".visible .entry k()\n{\n\t// .extern .global .u32 comment;\n\tret;\n}\n"
+	if got, want := UndefinedVariables([]byte(text)), []string{"missing", "table"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

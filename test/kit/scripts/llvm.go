@@ -110,6 +110,11 @@ func bodyOf(name string) (string, error) {
 	}
 	var declared, defined, calls strings.Builder
 	isVariable := func(y bitcode.Symbol) bool { return y.Kind == bitcode.Variable }
+	for _, y := range f.Modules[0].Symbols {
+		if isVariable(y) && !y.Defined {
+			fmt.Fprintf(&declared, ".extern .global .align 4 .u32 %s;\n", y.Name)
+		}
+	}
 	functions := slices.DeleteFunc(f.Modules[0].Symbols, isVariable)
 	for _, y := range functions {
 		if !y.Defined {

@@ -26,7 +26,9 @@ const (
 
 	globalFunction = 1<<4 | 2 // binding and type of a symbol
 	weakFunction   = 2<<4 | 2
+	globalVariable = 1<<4 | 13
 	entryPoint     = 0x10 // marks a kernel
+	inGlobal       = 0x20 // marks a variable in global memory
 
 	attrFrame     = 0x11
 	attrMinStack  = 0x12
@@ -34,6 +36,8 @@ const (
 	attrBarriers  = 0x4c
 	attrNotes     = 0x55
 )
+
+const globalMemory = 1 // LLVM's address space
 
 // Kinds of members of fat binaries.
 const (
@@ -74,6 +78,8 @@ func writeObject(ts *testscript.TestScript, _ bool, args []string) {
 type Cubin struct {
 	Linked    bool
 	Functions []Function
+	// Lacks are variables that it does not define.
+	Lacks []string
 }
 
 // A Function is a part of a Cubin. Its instructions are zeros.
@@ -116,6 +122,9 @@ func (c Cubin) Bytes() []byte {
 		for _, callee := range f.Calls {
 			graph = le.AppendUint32(le.AppendUint32(graph, index[f.Name]), index[callee])
 		}
+	}
+	for _, name := range c.Lacks {
+		symbols = append(symbols, objecttest.Symbol{Name: name, Info: globalVariable, Other: inGlobal, Size: 4})
 	}
 	sections = append(sections,
 		objecttest.Section{Name: ".nv.info", Type: typeInfo, Data: info},
@@ -249,8 +258,8 @@ func archive(ts *testscript.TestScript, names []string) []byte {
 }
 
 // bitcodeFile returns LLVM bitcode with kernels. A name that ends with "()" is a function,
-// and one that begins with "?" a function that is defined elsewhere. The name "thin" stands
-// for the summary that ThinLTO needs.
+// and one that begins with "?" a function that is defined elsewhere, or with "?*" such a
+// variable. The name "thin" stands for the summary that ThinLTO needs.
 func bitcodeFile(_ *testscript.TestScript, names []string) []byte {
 	f := objecttest.BitcodeFile{CPU: "sm_80"}
 	for _, name := range names {
@@ -260,8 +269,13 @@ func bitcodeFile(_ *testscript.TestScript, names []string) []byte {
 		}
 		function, isFunction := strings.CutSuffix(name, "()")
 		function, isDeclared := strings.CutPrefix(function, "?")
-		f.Symbols = append(f.Symbols, objecttest.BitcodeSymbol{Name: function, Kernel: !isFunction && !isDeclared,
-			Declared: isDeclared})
+		function, isVariable := strings.CutPrefix(function, "*")
+		y := objecttest.BitcodeSymbol{Name: function, Kernel: !isFunction && !isDeclared && !isVariable,
+			Declared: isDeclared}
+		if isVariable {
+			y.AddressSpace = globalMemory
+		}
+		f.Symbols = append(f.Symbols, y)
 	}
 	return objecttest.Bitcode(f)
 }

@@ -58,6 +58,7 @@ func machine() elf.Machine {
 
 var (
 	ptxFunction = regexp.MustCompile(`(?m)^\.(visible|extern|weak)? *\.(entry|func) +(?:\([^)]*\) *)?([\w$]+)`)
+	ptxVariable = regexp.MustCompile(`(?m)^\.extern +\.global .*?([\w$]+);`)
 	ptxCall     = regexp.MustCompile(`(?m)^\tcall (?:\([^)]*\), *)?([\w$]+)`)
 )
 
@@ -86,6 +87,14 @@ func ptxas(args []string) int {
 			fmt.Fprintf(os.Stderr, "ptxas fatal   : cannot assemble %s\n", f.Name)
 			return 255
 		}
+	}
+	for _, part := range ptxVariable.FindAllStringSubmatch(string(text), -1) {
+		if relocatable {
+			cubin.Lacks = append(cubin.Lacks, part[1])
+			continue
+		}
+		fmt.Fprintf(os.Stderr, "ptxas warning : Unresolved extern variable '%s' in whole program compilation, "+
+			"ignoring extern qualifier\n", part[1])
 	}
 	if text, ok := directive(string(text), "warning"); ok {
 		fmt.Fprintf(os.Stderr, "ptxas warning : %s\n", text)

@@ -527,6 +527,45 @@ func TestUndefined(t *testing.T) {
 	}
 }
 
+// TestUndefinedVariable: a missing variable is an error, as it is for clang's own linker.
+// ptxas would make a variable of it, in which kernels find zeros.
+func TestUndefinedVariable(t *testing.T) {
+	object := func(source, lto string) string {
+		flags := []string{"-foffload-lto=" + lto, "-fno-split-lto-unit"}
+		return compile(t, clang22, source+".cu", source+".o", flags...)
+	}
+	for _, lto := range []string{"full", "thin"} {
+		lacks, renamed := object("lacks", lto), object("renamed", lto)
+		externs, elsewhere := object("externs", lto), object("elsewhere", lto)
+		for _, test := range []struct {
+			args []string
+			note string
+		}{{nil, "it is used by klacks"}, {[]string{"-arch=sm_100"}, ""}, {[]string{"-force-whole-lto"}, ""}} {
+			r := link(t, []string{lacks}, append(test.args, "--warpld-lto="+lto)...)
+			if r.Exit != 255 || len(r.Files) != 0 || !strings.Contains(r.Stderr,
+				"nvlink error   : Undefined reference to '_ZN5table7missingE' in 'llvm.cubin'\n"+
+					"    note: _ZN5table7missingE is table::missing\n") ||
+				!strings.Contains(r.Stderr, "note: referred to by lacks.o") || !strings.Contains(r.Stderr, test.note) {
+				t.Errorf("%s %q: exit %d\n%s", lto, test.args, r.Exit, r.Stderr)
+			}
+		}
+		r := link(t, []string{renamed}, "--warpld-lto="+lto)
+		if r.Exit != 255 || !strings.Contains(r.Stderr, "note: clang defines it as '_ZL11coefficient__static__") {
+			t.Errorf("%s: exit %d\n%s", lto, r.Exit, r.Stderr)
+		}
+		counts := instructions(t, mustLink(t, []string{externs, elsewhere}, "--warpld-lto="+lto))
+		if counts["kexterns"] == 0 {
+			t.Errorf("%s: %v", lto, counts)
+		}
+		r = link(t, []string{externs}, "--warpld-lto="+lto)
+		if r.Exit != 255 || !strings.Contains(r.Stderr, "Undefined reference to 'elsewhere'") ||
+			strings.Count(r.Stderr, "nvlink error") != 1 {
+			t.Errorf("%s: exit %d\n%s", lto, r.Exit, r.Stderr)
+		}
+		mustLink(t, []string{lacks}, "-r", "--warpld-lto="+lto)
+	}
+}
+
 // TestMixed links clang's bitcode with what nvcc compiled, as code, as PTX and as
 // LTO-IR, with calls in both directions, and with clang's own native code.
 func TestMixed(t *testing.T) {

@@ -1,0 +1,2 @@
+__device__ int elsewhere = 7;
+__constant__ int by_host_only = 8;
