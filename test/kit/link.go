@@ -2,6 +2,7 @@ package kit
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,8 @@ import (
 type Linker struct {
 	Exe string
 	Env []string // beside PATH, HOME, TMPDIR and WARPLD_CACHE_DIR
+	// Limit ends a run that takes longer. Without it, that is the constant Limit.
+	Limit time.Duration
 }
 
 // Nvlink is the toolkit's own linker.
@@ -77,6 +80,7 @@ type Result struct {
 	Stdout string
 	Stderr string
 	Files  map[string][]byte // all that it wrote in its working folder
+	CPU    float64           // seconds, with those of all processes that it waited for
 }
 
 // A Job is a link before it is run: a working folder with the inputs, as
@@ -91,7 +95,8 @@ const Limit = 5 * time.Minute
 
 // Run runs the job, takes what it wrote out of the working folder and returns it.
 func (l Linker) Run(job Job) (Result, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), Limit)
+	limit := cmp.Or(l.Limit, Limit)
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	cmd := l.Command(ctx, job)
 	var stdout, stderr bytes.Buffer
@@ -102,10 +107,12 @@ func (l Linker) Run(job Job) (Result, error) {
 		return Result{}, err
 	}
 	if ctx.Err() != nil {
-		return Result{}, fmt.Errorf("%s did not end within %s: %q", l.Exe, Limit, job.Args)
+		return Result{}, fmt.Errorf("%s did not end within %s: %q", l.Exe, limit, job.Args)
 	}
 	files, err := job.TakeFiles()
-	return Result{Exit: exitCode(cmd.ProcessState), Stdout: stdout.String(), Stderr: stderr.String(), Files: files}, err
+	state := cmd.ProcessState
+	return Result{Exit: exitCode(state), Stdout: stdout.String(), Stderr: stderr.String(), Files: files,
+		CPU: (state.UserTime() + state.SystemTime()).Seconds()}, err
 }
 
 // Command is the process that does the job, until ctx is done.

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/warpld/warpld/test/kit"
+)
+
+// fakeToolkit makes a toolkit whose nvcc is a script.
+func fakeToolkit(t *testing.T, script string) kit.Toolkit {
+	t.Helper()
+	tk := kit.Toolkit{Root: t.TempDir(), Version: "1.2.3"}
+	write(t, tk.Tool("nvcc"), "#!/bin/sh\n"+script, 0o755)
+	return tk
+}
+
+func write(t *testing.T, path, text string, mode os.FileMode) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func newCompiler(dir string) *compiler {
+	return &compiler{dir: dir, limit: time.Minute, slots: make(chan struct{}, 2), digests: map[string]string{}}
+}
+
+// TestKeptObjects: an object is compiled again if a header has changed, and not otherwise.
+func TestKeptObjects(t *testing.T) {
+	tk := fakeToolkit(t, `while [ $# -gt 0 ]; do
+  case $1 in -MF) depends=$2; shift ;; -o) object=$2; shift ;; *.cu) source=$1 ;; esac
+  shift
+done
+printf 'x.o : %s \\\n    x.h\n' "$source" >"$depends"
+cat "$source" x.h >"$object"
+`)
+	dir, kept := t.TempDir(), t.TempDir()
+	write(t, filepath.Join(dir, "x.cu"), "source ", 0o644)
+	write(t, filepath.Join(dir, "x.h"), "header", 0o644)
+	compile := func(options ...string) (string, int) {
+		t.Helper()
+		c := newCompiler(kept)
+		path, err := c.object(tk, unit{Dir: dir, Source: "x.cu"}, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data), c.ran
+	}
+	expect := func(wantText string, wantRan int, options ...string) {
+		t.Helper()
+		if text, ran := compile(options...); text != wantText || ran != wantRan {
+			t.Errorf("%q after %d compilations, want %q after %d", text, ran, wantText, wantRan)
+		}
+	}
+	expect("source header", 1)
+	expect("source header", 0)
+	write(t, filepath.Join(dir, "x.h"), "other", 0o644)
+	expect("source other", 1)
+	expect("source other", 0)
+	expect("source other", 1, "-O1")
+}
+
+func TestFailedCompilations(t *testing.T) {
+	c := newCompiler(t.TempDir())
+	tk := fakeToolkit(t, "echo note; echo \"$PWD/x.cu(1): error: no\"; exit 2\n")
+	dir := t.TempDir()
+	if _, err := c.object(tk, unit{Dir: dir, Source: "x.cu"}, nil); err == nil ||
+		err.Error() != "exit status 2: x.cu(1): error: no" {
+		t.Errorf("got %v", err)
+	}
+	c.limit = 50 * time.Millisecond
+	tk = fakeToolkit(t, "sleep 60 & wait\n")
+	start := time.Now()
+	if _, err := c.object(tk, unit{Dir: dir, Source: "x.cu"}, nil); err == nil ||
+		!strings.Contains(err.Error(), "did not compile within 50ms") {
+		t.Errorf("got %v", err)
+	}
+	if took := time.Since(start); took > 30*time.Second {
+		t.Errorf("it ended after %s", took)
+	}
+}
+
+func TestMinimize(t *testing.T) {
+	all := strings.Fields("a b c d e f g h i j k l m")
+	for _, needed := range []string{"a", "m", "c j", "a g m", "a b c d e f g h i j k l m"} {
+		runs := 0
+		got := minimize(all, func(some []string) bool {
+			runs++
+			return !slices.ContainsFunc(strings.Fields(needed), func(n string) bool { return !slices.Contains(some, n) })
+		})
+		if strings.Join(got, " ") != needed || runs > 100 {
+			t.Errorf("%q after %d runs, want %q", got, runs, needed)
+		}
+	}
+	if got := minimize(all, func([]string) bool { return false }); !slices.Equal(got, all) {
+		t.Errorf("%q, want all", got)
+	}
+}
+
+func TestEvenly(t *testing.T) {
+	if got := evenly([]int{0, 1, 2, 3, 4, 5, 6}, 3); !slices.Equal(got, []int{0, 2, 4}) {
+		t.Errorf("got %d", got)
+	}
+	if got := evenly([]int{0, 1}, 0); len(got) != 2 {
+		t.Errorf("got %d", got)
+	}
+}
+
+// someResults are of one program that is equal, one that is not, and one that is not built.
+func someResults() *Results {
+	link := func(outcome, how, merger string, problems ...string) Link {
+		return Link{Toolkit: "13.0", Arch: "sm_80", Form: compressed, Kernels: 3, Outcome: outcome, Fast: how,
+			Merger: merger, Problems: problems, CPU: map[string]float64{"nvlink": 1.5, exact: 1, fast: 2, cached: .25}}
+	}
+	bad := link(Different, inSlices, byNvlink+"no 'x'", "exact: linked.cubin: \n.text: a|b")
+	bad.Minimized = []string{"b.o"}
+	return &Results{Programs: []Program{
+		{Name: "two", Files: 2, Links: []Link{link(Equal, "it has 1 kernels in 'a'", noMerge), bad}},
+		{Name: "one", Files: 1, Links: []Link{link(Equal, "it has 2 kernels in 'b'", noMerge)}},
+		{Name: "none", Files: 1, NotCompiled: []Failure{{"13.0 sm_80", "x.cu", "error: no\nmore"}}},
+	}}
+}
+
+func TestPage(t *testing.T) {
+	page := someResults().page()
+	for _, want := range []string{
+		"| 13.0 sm_80 compressed | equal | 2 |\n", "| 13.0 sm_80 compressed | different | 1 |\n",
+		"| it has N kernels in '...' | 2 |\n", "| in slices | 1 |\n", "| 13.0 sm_80 | nvlink: no '...' | 1 |\n",
+		"| one | 1 | 3 | all 1 | 1.50 | 1.00 | 2.00 | 0.25 |\n| two | 2 | 3 | **1 of 2** | 3.00 | 2.00 | 4.00 | 0.50 |\n",
+		"| none | 1 | 0 | not built | 0.00 ", "| 3 programs | 4 | 6 |  | 4.50 |",
+		`| two | 13.0 sm_80 compressed | exact: linked.cubin:  .text: a\|b | b.o |` + "\n",
+		"| none | 1 | x.cu: error: no |\n",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q:\n%s", want, page)
+		}
+	}
+}
+
+func TestVerdict(t *testing.T) {
+	r := someResults()
+	if err := r.verdict(); err == nil || err.Error() != "1 of 3 links are different" {
+		t.Errorf("got %v", err)
+	}
+	r.Programs = r.Programs[1:]
+	if err := r.verdict(); err != nil {
+		t.Errorf("got %v", err)
+	}
+	r.Programs = r.Programs[1:]
+	if err := r.verdict(); err == nil {
+		t.Error("a trial without links is a success")
+	}
+}
+
+func TestResultsFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "results.json")
+	if r, err := readResults(path); err != nil || len(r.Programs) != 0 {
+		t.Errorf("got %v, %v", r, err)
+	}
+	if err := someResults().write(path); err != nil {
+		t.Fatal(err)
+	}
+	r, err := readResults(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, ok := r.find("two"); !ok || len(p.Links) != 2 || p.Links[1].Minimized[0] != "b.o" {
+		t.Errorf("got %+v", p)
+	}
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// line is the progress line of a program.
+func (p *Program) line() string {
+	text := fmt.Sprintf("%s: %s", p.Name, p.equal())
+	for _, l := range p.Links {
+		for _, problem := range l.Problems {
+			first, _, _ := strings.Cut(problem, "\n")
+			text += fmt.Sprintf("\n    %s: %s (minimized: %s)", l.setting(), first, strings.Join(l.Minimized, " "))
+		}
+	}
+	if n := len(p.NotCompiled); n > 0 {
+		text += fmt.Sprintf("\n    %d times a source did not compile; first %s: %s", n, p.NotCompiled[0].Source,
+			p.NotCompiled[0].Error)
+	}
+	return text
+}
+
+// equal is how many of the links went as nvlink's.
+func (p *Program) equal() string {
+	if len(p.Links) == 0 {
+		return "not built"
+	}
+	good := 0
+	for _, l := range p.Links {
+		if l.isGood() {
+			good++
+		}
+	}
+	if good == len(p.Links) {
+		return fmt.Sprintf("all %d", good)
+	}
+	return fmt.Sprintf("**%d of %d**", good, len(p.Links))
+}
+
+// verdict is an error if a link is different.
+func (r *Results) verdict() error {
+	bad, links := 0, 0
+	for _, p := range r.Programs {
+		for _, l := range p.Links {
+			links++
+			if !l.isGood() {
+				bad++
+			}
+		}
+	}
+	switch {
+	case links == 0:
+		return fmt.Errorf("no program was linked")
+	case bad > 0:
+		return fmt.Errorf("%d of %d links are different", bad, links)
+	}
+	return nil
+}
+
+// page is the document about a trial.
+func (r *Results) page() string {
+	var b strings.Builder
+	b.WriteString("# Field trial\n\nWritten by `go run ./test/tools/field`, which compiles programs with nvcc and links " +
+		"them with\nnvlink and with warpld in all modes. Nothing was executed on a GPU. Times are seconds of CPU.\n\n")
+	b.WriteString("| outcome | exit code, messages and files of exact mode |\n|---|---|\n" +
+		"| " + Equal + " | the same, byte for byte |\n" +
+		"| " + Notes + " | the same, but for recorded command lines, because nvlink merged for warpld |\n" +
+		"| " + Refused + " | the link fails, with the same messages and exit code |\n" +
+		"| " + Different + " | something else, or warpld failed |\n" +
+		"| " + Unknown + " | nvlink crashed or did not end |\n\n")
+	r.counts(&b)
+	r.programTable(&b)
+	r.problemList(&b)
+	r.notCompiled(&b)
+	return b.String()
+}
+
+// Reasons are counted without the names and sizes in them.
+var (
+	quoted = regexp.MustCompile(`'[^']*'`)
+	sizes  = regexp.MustCompile(`\d+ (kernels|KB)`)
+)
+
+// reason is the part of a text that is counted.
+func reason(text string) string {
+	return cell(sizes.ReplaceAllString(quoted.ReplaceAllString(text, "'...'"), "N $1"))
+}
+
+// counts writes how many links went how.
+func (r *Results) counts(b *strings.Builder) {
+	outcomes, fasts, mergers := map[string]int{}, map[string]int{}, map[string]int{}
+	for _, p := range r.Programs {
+		for _, l := range p.Links {
+			outcomes[l.setting()+" | "+l.Outcome]++
+			if l.Fast != "" {
+				fasts[reason(l.Fast)]++
+			}
+			if l.Merger != "" {
+				mergers[l.Toolkit+" "+l.Arch+" | "+reason(l.Merger)]++
+			}
+		}
+	}
+	writeCounts(b, "Links", "setting | outcome", outcomes)
+	writeCounts(b, "Fast mode", "what was done", fasts)
+	writeCounts(b, "Who merged", "setting | merger", mergers)
+}
+
+func writeCounts(b *strings.Builder, title, columns string, counts map[string]int) {
+	if len(counts) == 0 {
+		return
+	}
+	rule := strings.Repeat("---|", 2+strings.Count(columns, "|"))
+	fmt.Fprintf(b, "## %s\n\n| %s | links |\n|%s\n", title, columns, rule)
+	for _, key := range slices.Sorted(maps.Keys(counts)) {
+		fmt.Fprintf(b, "| %s | %d |\n", key, counts[key])
+	}
+	b.WriteString("\n")
+}
+
+// cell is text that fits into a table.
+func cell(text string) string {
+	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return strings.ReplaceAll(first, "|", "\\|")
+}
+
+// programTable writes a row for each program. Times are sums of links with link-time
+// optimization, in all settings.
+func (r *Results) programTable(b *strings.Builder) {
+	b.WriteString("## Programs\n\n| program | files | kernels | equal | nvlink | exact | fast | cached |\n" +
+		"|---|---|---|---|---|---|---|---|\n")
+	all, files, kernelSum := map[string]float64{}, 0, 0
+	row := func(name string, files, kernels any, equal string, cpu map[string]float64) {
+		fmt.Fprintf(b, "| %s | %v | %v | %s | %.2f | %.2f | %.2f | %.2f |\n", name, files, kernels, equal,
+			cpu["nvlink"], cpu[exact], cpu[fast], cpu[cached])
+	}
+	byName := func(a, b Program) int { return cmp.Compare(a.Name, b.Name) }
+	for _, p := range slices.SortedFunc(slices.Values(r.Programs), byName) {
+		cpu, kernels := map[string]float64{}, 0
+		for _, l := range p.Links {
+			kernels = max(kernels, l.Kernels)
+			for by, seconds := range l.CPU {
+				if l.Form != plain {
+					cpu[by] += seconds
+					all[by] += seconds
+				}
+			}
+		}
+		files += p.Files
+		kernelSum += kernels
+		row(p.Name, p.Files, kernels, p.equal(), cpu)
+	}
+	row(fmt.Sprintf("%d programs", len(r.Programs)), files, kernelSum, "", all)
+	b.WriteString("\n")
+}
+
+// problemList writes every difference.
+func (r *Results) problemList(b *strings.Builder) {
+	title := "## Differences\n\n| program | setting | difference | objects that it needs |\n|---|---|---|---|\n"
+	for _, p := range r.Programs {
+		for _, l := range p.Links {
+			for _, problem := range l.Problems {
+				fmt.Fprintf(b, "%s| %s | %s | %s | %s |\n", title, p.Name, l.setting(),
+					cell(strings.Join(strings.Split(problem, "\n")[:min(2, 1+strings.Count(problem, "\n"))], " ")),
+					strings.Join(l.Minimized, " "))
+				title = ""
+			}
+		}
+	}
+	if title == "" {
+		b.WriteString("\n")
+	}
+}
+
+// notCompiled writes what could not be linked.
+func (r *Results) notCompiled(b *strings.Builder) {
+	title := "## Not compiled\n\n| program | sources | first error |\n|---|---|---|\n"
+	for _, p := range r.Programs {
+		if len(p.NotCompiled) == 0 {
+			continue
+		}
+		sources := map[string]bool{}
+		for _, f := range p.NotCompiled {
+			sources[f.Source] = true
+		}
+		fmt.Fprintf(b, "%s| %s | %d | %s: %s |\n", title, p.Name, len(sources), p.NotCompiled[0].Source,
+			cell(p.NotCompiled[0].Error))
+		title = ""
+	}
+}
