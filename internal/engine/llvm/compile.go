@@ -62,7 +62,8 @@ func Compile(job *engine.Job) (*engine.Answer, []byte, error) {
 		return nil, nil, err
 	}
 	var unknown gpu.Release // libLLVM is no part of the toolkit
-	return &engine.Answer{Module: -1, Relocatable: engine.IsOpen(ptx, unknown), Linked: p.bitcode, LLVM: p.answer}, ptx, nil
+	open := engine.IsOpen(ptx, unknown)
+	return &engine.Answer{Module: -1, Relocatable: open, Linked: p.bitcode, LLVM: p.answer}, ptx, nil
 }
 
 func (p *program) compile(job *engine.Job) ([]byte, error) {

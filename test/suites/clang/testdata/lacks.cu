@@ -1,3 +1,4 @@
+// A kernel that reads a variable which nothing defines.
 namespace table {
 extern __device__ int missing[4];
 }
