@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/ptx"
 )
@@ -36,4 +38,14 @@ func UndefinedVariables(text []byte) (names []string) {
 		}
 	}
 	return names
+}
+
+// Has reports whether PTX declares a symbol of one of the kinds.
+func Has(text []byte, kinds ...string) bool {
+	for d := range ptx.Declarations(text) {
+		if slices.Contains(kinds, d.Kind) {
+			return true
+		}
+	}
+	return false
 }

@@ -40,3 +40,10 @@ func TestUndefinedVariables(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+func TestHas(t *testing.T) {
+	const text = ".visible .global .align 4 .u32 x = 3;\n.func f()\n{\n}\n// .entry k()\n"
+	if Has([]byte(text), ".entry") || !Has([]byte(text), ".entry", ".func") || !Has([]byte(text), ".global") {
+		t.Error("the kinds are not those of the text")
+	}
+}

@@ -39,33 +39,66 @@ type library struct {
 
 // Compile compiles the job's modules to PTX.
 func Compile(job *engine.Job) (*engine.Answer, []byte, error) {
-	answer := &engine.Answer{Module: -1}
 	engine.Stage("load")
 	lib, err := load(job.Library)
 	if err != nil {
-		answer.Call, answer.Error = "load", err.Error()
-		return answer, nil, nil
+		return &engine.Answer{Module: -1, Call: "load", Error: err.Error()}, nil, nil
 	}
+	answer, text, err := lib.link(job)
+	if err == nil && answer.Call == "" && slices.Contains(job.Options, deviceC) {
+		answer.Relocatable, err = lib.isOpen(job, text)
+	}
+	return answer, text, err
+}
+
+// deviceC asks libnvvm whether the program is closed. nvJitLink does not pass the answer on.
+const deviceC = option + "--device-c"
+
+// option begins options that nvJitLink passes to libnvvm.
+const option = "-Xnvvm="
+
+// isOpen reports whether the program that became the text still needs linking. libnvvm
+// decides that before it removes code, and takes a program without kernels for open. So if
+// nothing is left in the text, the program is compiled once more with all code that it has.
+func (l *library) isOpen(job *engine.Job, text []byte) (bool, error) {
+	release := l.release()
+	if engine.IsOpen(text, release) || engine.Has(text, ".entry", ".func") {
+		return engine.IsOpen(text, release), nil
+	}
+	all := *job
+	all.Options = slices.DeleteFunc(slices.Clone(job.Options), func(o string) bool {
+		return o == option+"-has-global-host-info" || strings.HasPrefix(o, option+"-host-ref-")
+	})
+	answer, text, err := l.link(&all)
+	if err != nil || answer.Call != "" {
+		return false, err
+	}
+	return engine.IsOpen(text, release) || !engine.Has(text, ".entry"), nil
+}
+
+// link compiles the job's modules with a handle of its own.
+func (l *library) link(job *engine.Job) (*engine.Answer, []byte, error) {
+	answer := &engine.Answer{Module: -1}
 	var handle uintptr
 	engine.Stage("nvJitLinkCreate")
-	if code := lib.create(&handle, uint32(len(job.Options)), clib.Strings(job.Options)); code != 0 {
+	if code := l.create(&handle, uint32(len(job.Options)), clib.Strings(job.Options)); code != 0 {
 		answer.Call, answer.Code = "nvJitLinkCreate", int(code)
 		if handle != 0 {
-			answer.Log = lib.readLog(handle, lib.errorLogSize, lib.errorLog)
+			answer.Log = l.readLog(handle, l.errorLogSize, l.errorLog)
 		}
 		return answer, nil, nil
 	}
-	ptx, err := lib.compile(handle, job, answer)
+	ptx, err := l.compile(handle, job, answer)
 	if err != nil {
 		return nil, nil, err
 	}
 	// The error log holds libnvvm's messages, with remarks, also after a success.
-	answer.Log = lib.readLog(handle, lib.errorLogSize, lib.errorLog)
+	answer.Log = l.readLog(handle, l.errorLogSize, l.errorLog)
 	if answer.Call == "" {
-		answer.Log = ownProgress().ReplaceAllString(lib.readLog(handle, lib.infoLogSize, lib.infoLog), "") + answer.Log
+		answer.Log = ownProgress().ReplaceAllString(l.readLog(handle, l.infoLogSize, l.infoLog), "") + answer.Log
 	}
 	engine.Stage("nvJitLinkDestroy")
-	lib.destroy(&handle)
+	l.destroy(&handle)
 	return answer, ptx, nil
 }
 
@@ -120,11 +153,10 @@ func (l *library) compile(handle uintptr, job *engine.Job, answer *engine.Answer
 	}
 	text = text[:max(size, 1)-1]
 	if slices.ContainsFunc(job.Options, func(o string) bool {
-		return strings.HasPrefix(o, "-Xnvvm=-split-compile-extended=")
+		return strings.HasPrefix(o, option+"-split-compile-extended=")
 	}) {
 		answer.Shards = shards(text)
 	}
-	answer.Relocatable = slices.Contains(job.Options, "-Xnvvm=--device-c") && engine.IsOpen(text, l.release())
 	return text, nil
 }
 

@@ -15,6 +15,11 @@ import (
 // They are for targets since sm_80.
 var field = map[string]link{
 	"conditional graph node": {inputs: []string{"testdata/conditional.o"}},
+	"no device code":         {inputs: []string{"testdata/empty.o"}, merges: true},
+	"no device code twice":   {inputs: []string{"testdata/empty.o", "testdata/empty_too.o"}, merges: true},
+	"only variables":         {inputs: []string{"testdata/variables.o", "testdata/empty.o"}, merges: true},
+	"no kernels left open": {inputs: []string{"testdata/undefined.o"}, options: []string{"-kernels-used=none"},
+		merges: true},
 }
 
 func TestFieldPrograms(t *testing.T) {
@@ -22,6 +27,15 @@ func TestFieldPrograms(t *testing.T) {
 		for name, program := range field {
 			t.Run(name, func(t *testing.T) { t.Parallel(); s.compare(t, program) })
 		}
+	})
+}
+
+// TestNoKernelsLeft links a program whose only kernels are removed. It is closed all the
+// same. For sm_120 libnvvm fails on such programs.
+func TestNoKernelsLeft(t *testing.T) {
+	forEachSetting(t, []string{"sm_80", "sm_90"}, func(t *testing.T, s setting) {
+		t.Parallel()
+		s.compare(t, link{inputs: []string{"testdata/conditional.o"}, options: []string{"-kernels-used=none"}})
 	})
 }
 

@@ -1,0 +1,2 @@
+// A host program, as those that only call libraries are.
+int main() {}

@@ -1,0 +1,2 @@
+// Another file without device code.
+int helper() { return 1; }
