@@ -17,6 +17,7 @@ func inspect(_ context.Context, c link.Caller, args []string) error {
 	if len(args) == 0 {
 		return usage("inspect")
 	}
+	c.Stdout = printable{c.Stdout}
 	report := func(m *message.Message) { fmt.Fprintf(c.Stdout, "%s: %s\n", m.Severity, m.Text) }
 	objects, err := object.ReadAll(object.Inputs{Files: args, LTO: true}, report)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 // explainRecord prints what a link did and why, or answers one question about it.
 func explainRecord(_ context.Context, c link.Caller, args []string) error {
+	c.Stdout = printable{c.Stdout}
 	answer := func(r *record.Record) error { r.Explain(c.Stdout); return nil }
 	if len(args) == 2 {
 		symbol, asked := cutFlag(args[0], "why-live")
@@ -41,6 +42,7 @@ func explainRecord(_ context.Context, c link.Caller, args []string) error {
 
 // diffRecords prints what changed from one link to another.
 func diffRecords(_ context.Context, c link.Caller, args []string) error {
+	c.Stdout = printable{c.Stdout}
 	if len(args) != 2 {
 		return usage("diff")
 	}

@@ -66,18 +66,16 @@ func ReadRegistered(r io.ReaderAt, size int64) (*Registered, error) {
 // add reads the relocations of one section of code. The name that was loaded last
 // before a call is the one that is registered.
 func (f *Registered) add(e *elf64.File, s *elf64.Section, symbols *elf64.SymbolTable, texts *texts) error {
-	rows, err := e.Data(s, maxEntries)
+	rows, err := relocationsByPlace(e, s)
+	if err != nil || !slices.ContainsFunc(rows, func(r relocation) bool { return r.registers(symbols) }) {
+		return err
+	}
+	code, err := e.Data(&e.Sections[s.Info], maxEntries)
 	if err != nil {
 		return err
 	}
-	le := binary.LittleEndian
-	var sorted []relocation
-	for ; len(rows) >= relocationSize; rows = rows[relocationSize:] {
-		sorted = append(sorted, relocation{le.Uint64(rows), le.Uint32(rows[8:]), le.Uint32(rows[12:]), le.Uint64(rows[16:])})
-	}
-	slices.SortStableFunc(sorted, func(a, b relocation) int { return cmp.Compare(a.place, b.place) })
-	name := ""
-	for _, r := range sorted {
+	var name operandText
+	for _, r := range rows {
 		if uint64(r.symbol) >= uint64(symbols.Len()) {
 			continue
 		}
@@ -86,16 +84,60 @@ func (f *Registered) add(e *elf64.File, s *elf64.Section, symbols *elf64.SymbolT
 		switch {
 		case registers && !r.calls(e.Machine):
 			return fmt.Errorf("%w: of %s", ErrIndirect, y.Name)
-		case registers && name != "":
-			f.register(name, kernel)
-			name = ""
+		case registers && name.text != "":
+			f.register(name.text, kernel)
+			name = operandText{}
 		case isText(e, y.Section):
-			if name, err = texts.at(y.Section, y.Value+r.target(e.Machine)); err != nil {
+			text, err := texts.at(y.Section, y.Value+r.target(e.Machine))
+			if err != nil {
 				return err
 			}
+			name.load(text, r.operand(e.Machine, code))
 		}
 	}
 	return nil
+}
+
+func relocationsByPlace(e *elf64.File, s *elf64.Section) ([]relocation, error) {
+	rows, err := e.Data(s, maxEntries)
+	if err != nil {
+		return nil, err
+	}
+	le := binary.LittleEndian
+	var sorted []relocation
+	for ; len(rows) >= relocationSize; rows = rows[relocationSize:] {
+		sorted = append(sorted, relocation{le.Uint64(rows), le.Uint32(rows[8:]), le.Uint32(rows[12:]), le.Uint64(rows[16:])})
+	}
+	slices.SortStableFunc(sorted, func(a, b relocation) int { return cmp.Compare(a.place, b.place) })
+	return sorted, nil
+}
+
+// An operandText is the text that code has loaded for the next call.
+type operandText struct {
+	text  string
+	known bool // it is in the register of an operand that is a name
+}
+
+// load replaces the text. The host's address of a constant is that of its value, which
+// is read-only data, too, so it is told from a name by its register. A register that is no
+// operand's may be on its way to one.
+func (o *operandText) load(text string, to operand) {
+	switch {
+	case to == hostAddress || !isIdentifier(text):
+	case to == deviceName || !o.known:
+		o.text, o.known = text, to == deviceName
+	}
+}
+
+// isIdentifier reports whether a text can be a symbol of device code.
+func isIdentifier(text string) bool {
+	for i, c := range []byte(text) {
+		letter := c == '_' || c == '$' || ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z')
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return text != ""
 }
 
 func (f *Registered) register(name string, kernel bool) {
@@ -142,4 +184,13 @@ func (r *relocation) target(m elf64.Machine) uint64 {
 		return r.addend + 4
 	}
 	return r.addend
+}
+
+// registers reports whether the relocation is of a function that registers symbols.
+func (r *relocation) registers(symbols *elf64.SymbolTable) bool {
+	if uint64(r.symbol) >= uint64(symbols.Len()) {
+		return false
+	}
+	_, registers := registering[symbols.At(int(r.symbol)).Name]
+	return registers
 }

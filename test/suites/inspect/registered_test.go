@@ -58,3 +58,44 @@ func TestRegistered(t *testing.T) {
 		}
 	}
 }
+
+// The host code of a constant refers to its value as well as to its name.
+func TestRegisteredConstants(t *testing.T) {
+	const source = `static const __device__ unsigned char kmask[8] = {1, 2, 4, 8, 16, 32, 64, 128};
+static const __device__ char ktext[8] = "text";
+extern const __device__ char kvisible[8] = "visible";
+__constant__ const int kconstant = 0x41424344;
+__global__ void k(int *p) { *p = kmask[*p & 7] + ktext[1] + kvisible[1] + kconstant; }
+int main() { k<<<1, 1>>>(nullptr); }
+`
+	want := []string{"kconstant (static)", "kmask (static)", "ktext (static)", "kvisible"}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "table.cu")
+	if err := os.WriteFile(path, []byte(source), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, options := range []string{"-O0", "-O0 -Xcompiler -fno-pie", "-O0 -Xcompiler -fPIC", "-O2",
+		"-O0 -ccbin aarch64-linux-gnu-g++", "-O0 -ccbin clang++-19 -allow-unsupported-compiler"} {
+		object := filepath.Join(dir, "table.o")
+		args := append(strings.Fields(options), "-w", "-gencode=arch=compute_80,code=lto_80", "-dc", path, "-o", object)
+		if out, err := exec.Command(kit.Toolkits(t)[0].Tool("nvcc"), args...).CombinedOutput(); err != nil {
+			t.Fatalf("nvcc %s: %v\n%s", options, err, out)
+		}
+		data, err := os.ReadFile(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := hostelf.ReadRegistered(bytes.NewReader(data), int64(len(data)))
+		if err != nil {
+			t.Fatalf("nvcc %s: %v", options, err)
+		}
+		names := make([]string, len(r.Variables))
+		for i, name := range r.Variables {
+			names[i] = message.Demangle(name)
+		}
+		slices.Sort(names)
+		if !slices.Equal(names, want) || !slices.Equal(r.Kernels, []string{"_Z1kPi"}) {
+			t.Errorf("nvcc %s: %q and %q, want %q", options, names, r.Kernels, want)
+		}
+	}
+}
