@@ -22,6 +22,9 @@ import (
 type Action struct {
 	// Label says to people what the step does: "compile", "assemble".
 	Label string
+	// Kernels are those that a step compiles or assembles, if it is a part of the program.
+	// They are no part of the key.
+	Kernels []string
 	// Tool is the program. Its Name is argv[0].
 	Tool File
 	Args []string

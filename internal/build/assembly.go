@@ -20,6 +20,7 @@ type Assembly struct {
 	place     int // index of Piece in the plan's native code
 	arguments []string
 	weight    int
+	kernels   []string // of a slice
 	step      *action.Step
 	said      []*message.Message
 	failed    bool
@@ -49,6 +50,7 @@ func (b *build) assemble(a *Assembly, then func()) {
 		Weight: a.weight,
 		Make: func() (*action.Action, error) {
 			assemble := engine.Assemble(b.tools, a.PTX, a.arguments)
+			assemble.Kernels = a.kernels
 			if hasLineTables(b.in.Plan, a.arguments) {
 				assemble.Impure = lineTables
 			}

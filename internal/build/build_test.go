@@ -16,6 +16,8 @@ import (
 	"github.com/warpld/warpld/internal/action"
 	"github.com/warpld/warpld/internal/action/actiontest"
 	"github.com/warpld/warpld/internal/engine"
+	"github.com/warpld/warpld/internal/merge"
+	"github.com/warpld/warpld/internal/merge/device"
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object"
 	"github.com/warpld/warpld/internal/object/objecttest"
@@ -476,5 +478,21 @@ func TestWhy(t *testing.T) {
 		if got := test.c.why(test.whole, test.mode); got != want {
 			t.Errorf("%v: %q, want %q", fmt.Sprint(test), got, want)
 		}
+	}
+}
+
+// What a program does not use of the device runtime is counted, not listed.
+func TestShowRemoved(t *testing.T) {
+	var shown []string
+	verbosef := func(format string, args ...any) { shown = append(shown, fmt.Sprintf(format, args...)) }
+	b := &build{in: &Input{Verbosef: verbosef}}
+	b.result.Steps.Parts = []Part{{Merge: merge.Part{Origin: "a.o"}},
+		{Merge: merge.Part{Origin: "libcudadevrt.a:runtime.o", Runtime: true}}}
+	b.showRemoved([]device.Removal{{Symbol: "f", From: "a.o", Reason: "nothing calls it"},
+		{Symbol: "cudaMalloc", From: "libcudadevrt.a:runtime.o"}, {Symbol: "cudaFree", From: "libcudadevrt.a:runtime.o"}})
+	want := []string{"f of a.o is not in the result: nothing calls it",
+		"2 functions of the device runtime are not in the result, because nothing uses them"}
+	if !slices.Equal(shown, want) {
+		t.Errorf("%q, want %q", shown, want)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/warpld/warpld/internal/action"
 	"github.com/warpld/warpld/internal/engine"
@@ -119,7 +121,16 @@ func fastLink(ctx context.Context, in *Input) (*Result, *fastReport, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	link := runnerFunc(func(ctx context.Context, _ *action.Action) (*action.Result, error) { return s.attempt(ctx) })
+	steps := &stepUsage{}
+	s.b.in = steps.observe(in)
+	link := runnerFunc(func(ctx context.Context, _ *action.Action) (*action.Result, error) {
+		start := time.Now()
+		r, err := s.attempt(ctx)
+		if r != nil {
+			r.Usage = action.Usage{Wall: time.Since(start), CPU: steps.cpu, Memory: steps.memory}
+		}
+		return r, err
+	})
 	done, err := in.Watch(in.Runners.Remember(link)).Run(ctx, whole)
 	if err != nil {
 		return nil, nil, err
@@ -201,4 +212,29 @@ func (s *slicedLink) attempt(ctx context.Context) (*action.Result, error) {
 	text, err := json.Marshal(report)
 	result.Outputs[fastReportFile] = action.Bytes(text)
 	return result, err
+}
+
+// stepUsage is what the steps of a sliced link used together.
+type stepUsage struct {
+	mu     sync.Mutex
+	cpu    time.Duration
+	memory int64 // of the largest one
+}
+
+// observe returns an input whose steps are counted. Those from the cache used nothing.
+func (u *stepUsage) observe(in *Input) *Input {
+	counted := *in
+	counted.Watch = func(next action.Runner) action.Runner {
+		watched := in.Watch(next)
+		return runnerFunc(func(ctx context.Context, a *action.Action) (*action.Result, error) {
+			r, err := watched.Run(ctx, a)
+			if err == nil && !r.Cached {
+				u.mu.Lock()
+				defer u.mu.Unlock()
+				u.cpu, u.memory = u.cpu+r.Usage.CPU, max(u.memory, r.Usage.Memory)
+			}
+			return r, err
+		})
+	}
+	return &counted
 }

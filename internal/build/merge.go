@@ -124,13 +124,31 @@ func (b *build) merged(o *merge.Outcome) {
 		m.PolicyExempt = m.PolicyExempt || b.in.Plan.Assembles
 	}
 	b.reportAll(&o.Said)
-	for _, r := range o.Removed {
-		b.in.Verbosef("%s of %s is not in the result: %s", message.Demangle(r.Symbol), r.From, r.Reason)
-	}
+	b.showRemoved(o.Removed)
 	if b.in.Options.Own.DedupData {
 		b.in.Verbosef("%d bytes of variables are left out that were there twice", o.DedupedBytes)
 	}
 	b.result.Output, b.result.Registered = o.Cubin, o.Registered
+}
+
+// showRemoved shows which functions the merger removed. Of the device runtime a program
+// uses few functions, so that the others are only counted.
+func (b *build) showRemoved(removed []device.Removal) {
+	runtimes := map[string]bool{}
+	for _, part := range b.result.Steps.Parts {
+		runtimes[part.Merge.Origin] = runtimes[part.Merge.Origin] || part.Merge.Runtime
+	}
+	unused := 0
+	for _, r := range removed {
+		if runtimes[r.From] {
+			unused++
+			continue
+		}
+		b.in.Verbosef("%s of %s is not in the result: %s", message.Demangle(r.Symbol), r.From, r.Reason)
+	}
+	if unused > 0 {
+		b.in.Verbosef("%d functions of the device runtime are not in the result, because nothing uses them", unused)
+	}
 }
 
 // mergeSettings returns the options of our merger, which are typed in this process. To be

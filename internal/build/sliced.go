@@ -71,7 +71,7 @@ func (s *slicedLink) run(ctx context.Context) error {
 		len(s.plan.Slices), s.plan.Amplification))
 	s.open, s.logs = len(s.plan.Slices), make([][]*message.Message, len(s.plan.Slices))
 	b.result.Steps.Shards = make([]*Assembly, 1+s.open)
-	s.assemble(0, s.plan.Data())
+	s.assemble(0, s.plan.Data(), nil)
 	for i := range s.plan.Slices {
 		s.compile(i)
 	}
@@ -118,11 +118,17 @@ func (s *slicedLink) compile(i int) {
 	}
 	b.graph.Add(&action.Step{
 		Weight: 2 * one.Size, // ptxas takes as long again
-		Make:   func() (*action.Action, error) { return compileAction(b.in.Plan, b.tools, modules, one.Vector) },
+		Make: func() (*action.Action, error) {
+			a, err := compileAction(b.in.Plan, b.tools, modules, one.Vector)
+			if err == nil {
+				a.Kernels = one.Kernels
+			}
+			return a, err
+		},
 		Handle: action.Handle(read, func(p slicePTX) error {
 			b.tookNVVM(p.wall)
 			s.logs[i] = p.log
-			s.assemble(1+i, p.text)
+			s.assemble(1+i, p.text, one.Kernels)
 			if s.open--; s.open == 0 {
 				b.merge()
 			}
@@ -133,14 +139,14 @@ func (s *slicedLink) compile(i int) {
 
 // assemble adds the step that assembles a shard. Its weight is known only now: loops that
 // the compiler has unrolled make more of a kernel than the scan shows.
-func (s *slicedLink) assemble(place int, text []byte) {
+func (s *slicedLink) assemble(place int, text []byte, kernels []string) {
 	arguments := slices.Clone(s.b.in.Plan.Assemble)
 	// A slice is one of many things that are done at once, and is to be the same
 	// however many threads there are.
 	if at := slices.Index(arguments, "-split-compile"); at >= 0 {
 		arguments = slices.Delete(arguments, at, at+2)
 	}
-	a := &Assembly{PTX: action.Bytes(text), arguments: relocatable(arguments), weight: len(text)}
+	a := &Assembly{PTX: action.Bytes(text), arguments: relocatable(arguments), weight: len(text), kernels: kernels}
 	s.b.result.Steps.Shards[place] = a
 	s.b.assemble(a, nil)
 }

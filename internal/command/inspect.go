@@ -34,11 +34,15 @@ func inspect(_ context.Context, c link.Caller, args []string) error {
 // inspectObject prints one input, or one member of an archive.
 func inspectObject(c link.Caller, obj *object.Object) error {
 	fmt.Fprintf(c.Stdout, "%s: %s\n", obj.Origin, obj.Kind)
-	if obj.Ignored != "" {
+	// The result of a link has no modules, but its kernels can be listed.
+	isResult := obj.Kind == object.Cubin && len(obj.Modules) == 0 && obj.Origin.Member == ""
+	switch {
+	case isResult && !obj.Damaged:
+		fmt.Fprintln(c.Stdout, "  the result of a link; it is not linked again")
+	case obj.Ignored != "":
 		fmt.Fprintf(c.Stdout, "  not linked: %s\n", obj.Ignored)
 	}
-	// The result of a link has no modules, but its kernels can be listed.
-	if obj.Kind == object.Cubin && len(obj.Modules) == 0 && obj.Origin.Member == "" {
+	if isResult {
 		result := func() ([]byte, error) { return os.ReadFile(obj.Origin.File) }
 		if err := inspectKernels(c, result); err != nil {
 			return err

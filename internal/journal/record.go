@@ -42,7 +42,7 @@ func (j *Journal) Recorded() bool {
 
 // noteAction adds an action to the record. r is nil if the action could not be run.
 func (j *Journal) noteAction(a *action.Action, start time.Time, r *action.Result, err error) {
-	row := record.Action{Label: a.Label, Tool: a.Tool.Path, Arguments: a.Args, Source: "ran",
+	row := record.Action{Label: a.Label, Kernels: a.Kernels, Tool: a.Tool.Path, Arguments: a.Args, Source: "ran",
 		Start: j.since(start), Wall: time.Since(start).Microseconds()}
 	switch {
 	case err != nil:

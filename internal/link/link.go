@@ -259,6 +259,10 @@ func (l *linker) explain() {
 	for _, r := range l.plan.Reasons {
 		l.journal.Verbosef("%s", strings.TrimSpace(r.Rule+" "+r.Origin.String()))
 	}
+	if l.plan.Engine == "" {
+		l.journal.Verbosef("mode %s, nothing to compile", l.plan.Mode)
+		return
+	}
 	l.journal.Verbosef("mode %s, engine %s: %s", l.plan.Mode, l.plan.Engine, l.plan.EngineReason)
 }
 

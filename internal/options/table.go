@@ -238,7 +238,9 @@ var table = []row{
 		field: func(o *Options) any { return &o.Own.ExactBytes },
 		help: "Make a result of warpld's own merger equal to nvlink's in every byte, also in the record of the tools that " +
 			"took part in it, " +
-			"which otherwise names warpld, and with --warpld-merge=own also where nvlink breaks the program."},
+			"which otherwise names warpld, and with --warpld-merge=own also where nvlink breaks the program. It has no " +
+			"effect where nvlink merges, which by default is from sm_100 on: that result's record names the files that " +
+			"warpld gave it."},
 	{long: "warpld-jobs", short: "warpld-jobs", group: own, field: func(o *Options) any { return &o.Own.Jobs },
 		value: "number", initial: "0",
 		help: "How many tools may run at once; 0 for one per processor. A jobserver of GNU make, memory and other links " +

@@ -24,7 +24,11 @@ func (r *Record) Explain(w io.Writer) {
 		}
 	}
 	if r.Output != nil {
-		fmt.Fprintf(w, "result: %s, %d bytes, %d kernels\n", r.Output.Path, r.Output.Size, len(r.Kernels))
+		kernels := fmt.Sprintf("%d kernels", len(r.Kernels))
+		if len(r.Kernels) == 1 {
+			kernels = "1 kernel"
+		}
+		fmt.Fprintf(w, "result: %s, %d bytes, %s\n", r.Output.Path, r.Output.Size, kernels)
 		r.explainRemoved(w)
 	}
 }
@@ -134,6 +138,18 @@ func (r *Record) explainActions(w io.Writer) {
 		if a.Failure != "" {
 			what += ", " + a.Failure
 		}
-		fmt.Fprintf(w, "%s: %s\n", a.Label, what)
+		fmt.Fprintf(w, "%s: %s\n", title(&a), what)
 	}
+}
+
+// title returns the label of an action and the kernels that it is about.
+func title(a *Action) string {
+	if len(a.Kernels) == 0 {
+		return a.Label
+	}
+	var names []string
+	for _, name := range a.Kernels {
+		names = append(names, message.Demangle(name))
+	}
+	return a.Label + " " + message.FirstFew(names)
 }

@@ -119,7 +119,9 @@ type Phase struct {
 
 // An Action is one step that a tool did, or would have done.
 type Action struct {
-	Label     string   `json:"label"`
+	Label string `json:"label"`
+	// Kernels are those of the slice that the action is about.
+	Kernels   []string `json:"kernels,omitempty"`
 	Tool      string   `json:"tool"`
 	Arguments []string `json:"arguments"`
 	// Source is where the result is from: "ran" or "cache".

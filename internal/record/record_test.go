@@ -41,7 +41,7 @@ func sample() *record.Record {
 				Waited: 50,
 				Stages: []record.Phase{{Name: "load", Start: 200, Wall: 50},
 					{Name: "nvvmCompileProgram", Start: 250, Wall: 899_850}}},
-			{Label: "assemble", Tool: "ptxas", Source: "cache", Start: 200, Wall: 300},
+			{Label: "assemble", Kernels: []string{"_Z1kPi", "g"}, Tool: "ptxas", Source: "cache", Start: 200, Wall: 300},
 			{Label: "assemble", Tool: "ptxas", Source: "ran", Failure: "exit code 255", Start: 600, Wall: 100},
 		},
 		Messages: []record.Message{{Severity: "info", Text: "not shown"}, {Severity: "warning", Text: "stack size unknown"}},
@@ -121,7 +121,7 @@ compiled with -ftz=0, as all objects were
   not linked: c.o: it has no code for the target
   not linked: libm.a:x.o: it has no device code
 compile: 900ms, 800ms CPU, 50 MB
-assemble: from the cache
+assemble k(int*), g: from the cache
 assemble: 0s, 0s CPU, 0 MB, exit code 255
 warning: stack size unknown
 result: out.cubin, 4096 bytes, 2 kernels

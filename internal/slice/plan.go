@@ -194,8 +194,11 @@ func (p *planner) findKernels() *message.Message {
 		}
 	}
 	slices.SortFunc(p.kernels, func(a, b *kernel) int { return a.number - b.number })
-	if len(p.kernels) < 2 {
-		return refusal("", nil, "the program has %d kernels that host code can launch", len(p.kernels))
+	switch len(p.kernels) {
+	case 0:
+		return refusal("", nil, "the program has no kernel that host code can launch")
+	case 1:
+		return refusal("", nil, "the program has one kernel that host code can launch")
 	}
 	return nil
 }

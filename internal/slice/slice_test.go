@@ -209,11 +209,11 @@ func TestRefusals(t *testing.T) {
 		"slices cannot have the alias a": {oneEach(), []string{kernels + strong("f") + ".alias a, f;\n"}},
 		"slices cannot have the unified symbol v": {oneEach(), []string{
 			kernels + ".global .attribute(.unified(1, 2)) .u32 v;\n"}},
-		"slices cannot have the common symbol v":       {oneEach(), []string{kernels + ".common .global .u32 v;\n"}},
-		"'f' is defined more than once":                {oneEach(), []string{kernels + strong("f"), strong("f")}},
-		"'f' is not defined":                           {oneEach(), []string{kernels + externF}},
-		"'v' is not defined":                           {oneEach(), []string{kernels + externV}},
-		"the program has 1 kernels that host code can": {oneEach(), []string{entry("k1") + entry("x")}},
+		"slices cannot have the common symbol v":        {oneEach(), []string{kernels + ".common .global .u32 v;\n"}},
+		"'f' is defined more than once":                 {oneEach(), []string{kernels + strong("f"), strong("f")}},
+		"'f' is not defined":                            {oneEach(), []string{kernels + externF}},
+		"'v' is not defined":                            {oneEach(), []string{kernels + externV}},
+		"the program has one kernel that host code can": {oneEach(), []string{entry("k1") + entry("x")}},
 		"the kernel 'sk' cannot be told from others by": {oneEach(), []string{
 			".entry sk()\n" + calls(), ".entry sk()\n" + calls()}},
 		"all 2 kernels use variables that only one": {oneEach(), []string{
