@@ -37,6 +37,10 @@ type Action struct {
 	Impure string
 	// Limit ends the step after this time; zero is no limit.
 	Limit time.Duration
+	// CPULimit ends the step when it has used this much processor time, in whole seconds and
+	// at least one; zero is no limit. A busy machine does not change what it allows. It is no
+	// part of the key, and only a step on this machine has it.
+	CPULimit time.Duration
 	// Stall ends the step when it has used no processor for this long, which means
 	// that it waits for itself; zero lets it wait.
 	Stall time.Duration
@@ -165,7 +169,8 @@ type Result struct {
 	ExitCode int
 	// Signal names what ended the tool, if something did: "segmentation fault".
 	Signal string
-	// TimedOut says that the tool was ended because it reached the action's Limit.
+	// TimedOut says that the tool was ended because it reached the action's Limit or
+	// CPULimit.
 	TimedOut bool
 	// Stalled is the action's Stall if the tool was ended because of it, and
 	// OutOfMemory its MemoryLimit if the tool failed because of that.

@@ -20,6 +20,8 @@ type scanner[T any] struct {
 	tools   engine.Tools
 	modules []engine.Module
 	read    func(module int, text []byte) (T, error)
+	// limited: the scan costs no more processor time than it is worth (scan_limit.go).
+	limited bool
 	// tolerant: a module that fails is left out.
 	tolerant bool
 	vector   []string
@@ -126,7 +128,7 @@ func (s *scanner[T]) compile(ctx context.Context, g *action.Graph, batch []int) 
 		Make: func() (a *action.Action, err error) {
 			p := s.in.Plan
 			if a, err = engine.CompileSeparately(p.Engine, s.tools, modules, p.EngineOptions(s.vector)); err == nil {
-				a.Label = "scan"
+				a.Label, a.CPULimit = "scan", s.cpuLimit(batch)
 			}
 			return a, err
 		},
@@ -185,6 +187,9 @@ func (s *scanner[T]) reportCrashes() {
 
 // readBatch reads the result of some modules and puts that of each into the cache.
 func (s *scanner[T]) readBatch(ctx context.Context, batch []int, r *action.Result) (list []scanned[T], err error) {
+	if err := s.tooSlow(batch, r); err != nil {
+		return nil, err
+	}
 	for place, i := range batch {
 		alone := engine.SeparateResult(r, place)
 		one, err := s.readModule(i, alone)

@@ -58,7 +58,7 @@ func (s *slicedLink) messages() (list []*message.Message) {
 func (s *slicedLink) run(ctx context.Context) error {
 	b := s.b
 	read := func(i int, text []byte) (*slice.Module, error) { return slice.Scan(s.modules[i].Origin, text) }
-	scan := &scanner[*slice.Module]{in: b.in, tools: b.tools, modules: s.modules, read: read}
+	scan := &scanner[*slice.Module]{in: b.in, tools: b.tools, modules: s.modules, read: read, limited: true}
 	err := scan.scan(ctx)
 	if err != nil {
 		return err

@@ -21,6 +21,7 @@ func runGuarded(cmd *exec.Cmd, a *action.Action, cancel func()) (stalled bool, e
 	}
 	limit(cmd.Process.Pid, unix.RLIMIT_DATA, a.MemoryLimit)
 	limit(cmd.Process.Pid, unix.RLIMIT_FSIZE, a.FileLimit)
+	limit(cmd.Process.Pid, unix.RLIMIT_CPU, cpuSeconds(a))
 	if a.Stall <= 0 {
 		return false, cmd.Wait()
 	}
@@ -41,9 +42,24 @@ func runGuarded(cmd *exec.Cmd, a *action.Action, cancel func()) (stalled bool, e
 	return stalled, err
 }
 
+// cpuSeconds returns the action's limit of processor time in the system's unit.
+func cpuSeconds(a *action.Action) int64 {
+	if a.CPULimit <= 0 {
+		return 0
+	}
+	return max(1, int64(a.CPULimit/time.Second))
+}
+
+// usedCPU reports whether a tool was killed because it reached the limit of processor time.
+func usedCPU(r *action.Result, a *action.Action) bool {
+	limit := time.Duration(cpuSeconds(a)) * time.Second
+	// The kernel kills at a tick, and its sums for an ended process may be a bit lower.
+	return limit > 0 && r.Signal == unix.SIGKILL.String() && r.Usage.CPU > limit*9/10
+}
+
 // limit bounds what a process can take of a resource: data, which is its heap and its
-// threads' stacks but not address space that it only reserves, or the size of a
-// file that it writes. Zero is no limit, and a lower one stays. Where the system
+// threads' stacks but not address space that it only reserves, the size of a file that it
+// writes, or processor time. Zero is no limit, and a lower one stays. Where the system
 // has no such limit, there is none.
 func limit(pid, resource int, most int64) {
 	var old unix.Rlimit

@@ -201,6 +201,7 @@ func execute(ctx context.Context, work string, a *action.Action) (*action.Result
 	usage := cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	result.Usage = action.Usage{Start: start, Wall: time.Since(start),
 		CPU: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), Memory: usage.Maxrss << 10}
+	result.TimedOut = result.TimedOut || (!stalled && usedCPU(result, a))
 	if err != nil && !result.TimedOut && !stalled && wantedMemory(result, a.MemoryLimit) {
 		result.OutOfMemory = a.MemoryLimit
 	}

@@ -98,6 +98,21 @@ func TestStall(t *testing.T) {
 	}
 }
 
+// TestCPULimit ends a tool that computes, but not one that waits as long.
+func TestCPULimit(t *testing.T) {
+	for script, want := range map[string]bool{"while :; do :; done": true, "sleep 1.3": false} {
+		a := shell(script)
+		a.CPULimit, a.Stall, a.Limit = time.Second, time.Minute, 5*time.Minute
+		result, err := newRunner(t).Run(context.Background(), a)
+		if err != nil || result.TimedOut != want || result.OK() == want {
+			t.Errorf("%s: %v %+v", script, err, result)
+		}
+		if want && result.Usage.CPU > 10*time.Second {
+			t.Errorf("it was ended after %v of processor time", result.Usage.CPU)
+		}
+	}
+}
+
 func TestMemoryLimit(t *testing.T) {
 	a := shell("x=xxxxxxxxxxxxxxxx; while :; do x=$x$x; done")
 	a.MemoryLimit = 64 << 20
