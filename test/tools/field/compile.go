@@ -30,7 +30,7 @@ type compiler struct {
 
 // object returns an object that is compiled from the unit with additional options. One that
 // is kept is used if no file that took part has changed.
-func (c *compiler) object(tk kit.Toolkit, u unit, options []string) (string, error) {
+func (c *compiler) object(ctx context.Context, tk kit.Toolkit, u unit, options []string) (string, error) {
 	words := append(append([]string{}, u.Flags...), options...)
 	key := sha256.Sum256(fmt.Appendf(nil, "%s %q %q %q", tk.Version, u.Dir, u.Source, words))
 	dir := filepath.Join(c.dir, fmt.Sprintf("%x", key[:12]))
@@ -50,18 +50,19 @@ func (c *compiler) object(tk kit.Toolkit, u unit, options []string) (string, err
 	}
 	depends := filepath.Join(dir, "depends")
 	words = append(words, "-MD", "-MF", depends, u.Source, "-o", object)
-	if err := c.run(tk, u.Dir, words); err != nil {
+	if err := c.run(ctx, tk, u.Dir, words); err != nil {
 		return "", errors.Join(err, os.RemoveAll(dir))
 	}
 	return object, c.remember(u.Dir, dir, depends)
 }
 
-// run runs nvcc in a process group of its own, so that all of it ends at the limit.
-func (c *compiler) run(tk kit.Toolkit, dir string, words []string) error {
+// run runs nvcc in a process group of its own, so that all of it ends at the limit, or if the
+// trial is stopped.
+func (c *compiler) run(stop context.Context, tk kit.Toolkit, dir string, words []string) error {
 	c.mu.Lock()
 	c.ran++
 	c.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), c.limit)
+	ctx, cancel := context.WithTimeout(stop, c.limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, tk.Tool("nvcc"), words...)
 	cmd.Dir = dir
@@ -70,6 +71,8 @@ func (c *compiler) run(tk kit.Toolkit, dir string, words []string) error {
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
 	switch {
+	case stop.Err() != nil:
+		return stop.Err()
 	case ctx.Err() != nil:
 		return fmt.Errorf("did not compile within %s", c.limit)
 	case err != nil:

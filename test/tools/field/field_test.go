@@ -48,7 +48,7 @@ cat "$source" x.h >"$object"
 	compile := func(options ...string) (string, int) {
 		t.Helper()
 		c := newCompiler(kept)
-		path, err := c.object(tk, unit{Dir: dir, Source: "x.cu"}, options)
+		path, err := c.object(t.Context(), tk, unit{Dir: dir, Source: "x.cu"}, options)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,14 +76,14 @@ func TestFailedCompilations(t *testing.T) {
 	c := newCompiler(t.TempDir())
 	tk := fakeToolkit(t, "echo note; echo \"$PWD/x.cu(1): error: no\"; exit 2\n")
 	dir := t.TempDir()
-	if _, err := c.object(tk, unit{Dir: dir, Source: "x.cu"}, nil); err == nil ||
+	if _, err := c.object(t.Context(), tk, unit{Dir: dir, Source: "x.cu"}, nil); err == nil ||
 		err.Error() != "exit status 2: x.cu(1): error: no" {
 		t.Errorf("got %v", err)
 	}
 	c.limit = 50 * time.Millisecond
 	tk = fakeToolkit(t, "sleep 60 & wait\n")
 	start := time.Now()
-	if _, err := c.object(tk, unit{Dir: dir, Source: "x.cu"}, nil); err == nil ||
+	if _, err := c.object(t.Context(), tk, unit{Dir: dir, Source: "x.cu"}, nil); err == nil ||
 		!strings.Contains(err.Error(), "did not compile within 50ms") {
 		t.Errorf("got %v", err)
 	}
@@ -124,7 +124,8 @@ func someResults() *Results {
 		return Link{Toolkit: "13.0", Arch: "sm_80", Form: compressed, Kernels: 3, Outcome: outcome, Fast: how,
 			Merger: merger, Problems: problems, CPU: map[string]float64{"nvlink": 1.5, exact: 1, fast: 2, cached: .25}}
 	}
-	bad := link(Different, inSlices, byNvlink+"no 'x'", "exact: linked.cubin: \n.text: a|b")
+	bad := link(Different, inSlices, byNvlink+"no 'x'", "exact: linked.cubin: \nfile: contents\n"+
+		"sections: order\nsection .a|b: size\nsection .a|b: contents")
 	bad.Minimized = []string{"b.o"}
 	return &Results{Programs: []Program{
 		{Name: "two", Files: 2, Links: []Link{link(Equal, "it has 1 kernels in 'a'", noMerge), bad}},
@@ -140,7 +141,7 @@ func TestPage(t *testing.T) {
 		"| it has N kernels in '...' | 2 |\n", "| in slices | 1 |\n", "| 13.0 sm_80 | nvlink: no '...' | 1 |\n",
 		"| one | 1 | 3 | all 1 | 1.50 | 1.00 | 2.00 | 0.25 |\n| two | 2 | 3 | **1 of 2** | 3.00 | 2.00 | 4.00 | 0.50 |\n",
 		"| none | 1 | 0 | not built | 0.00 ", "| 3 programs | 4 | 6 |  | 4.50 |",
-		`| two | 13.0 sm_80 compressed | exact: linked.cubin:  .text: a\|b | b.o |` + "\n",
+		`| two | 13.0 sm_80 compressed | exact: linked.cubin:  sections, .a\|b | b.o |` + "\n",
 		"| none | 1 | x.cu: error: no |\n",
 	} {
 		if !strings.Contains(page, want) {

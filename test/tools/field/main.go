@@ -20,11 +20,13 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -83,7 +85,10 @@ func parse(args []string) (*config, error) {
 func main() {
 	c, err := parse(os.Args[1:])
 	if err == nil {
-		err = c.run(os.Stdout)
+		// A trial that is stopped ends the compilers that it has started.
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, unix.SIGTERM)
+		defer stop()
+		err = c.run(ctx, os.Stdout)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "field:", err)
@@ -92,7 +97,7 @@ func main() {
 }
 
 // run does the trial.
-func (c *config) run(out io.Writer) error {
+func (c *config) run(ctx context.Context, out io.Writer) error {
 	programs, err := c.programs()
 	if err != nil {
 		return err
@@ -107,7 +112,7 @@ func (c *config) run(out io.Writer) error {
 	if err := unix.Setrlimit(unix.RLIMIT_AS, &unix.Rlimit{Cur: bytes, Max: bytes}); err != nil {
 		return err
 	}
-	results, err := c.results(out, t, programs)
+	results, err := c.results(ctx, out, t, programs)
 	if err != nil {
 		return err
 	}
@@ -205,7 +210,7 @@ func (c *config) trial() (*trial, error) {
 
 // results links all programs, and writes what is known after each of them, so that a trial
 // that is ended can be resumed.
-func (c *config) results(out io.Writer, t *trial, programs []program) (*Results, error) {
+func (c *config) results(ctx context.Context, out io.Writer, t *trial, programs []program) (*Results, error) {
 	before := &Results{}
 	if c.resume && c.json != "" {
 		var err error
@@ -232,7 +237,7 @@ func (c *config) results(out io.Writer, t *trial, programs []program) (*Results,
 			continue
 		}
 		group.Go(func() error {
-			result, err := t.program(p)
+			result, err := t.program(ctx, p)
 			if err != nil {
 				return err
 			}

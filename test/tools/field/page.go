@@ -14,8 +14,7 @@ func (p *Program) line() string {
 	text := fmt.Sprintf("%s: %s", p.Name, p.equal())
 	for _, l := range p.Links {
 		for _, problem := range l.Problems {
-			first, _, _ := strings.Cut(problem, "\n")
-			text += fmt.Sprintf("\n    %s: %s (minimized: %s)", l.setting(), first, strings.Join(l.Minimized, " "))
+			text += fmt.Sprintf("\n    %s: %s (minimized: %s)", l.setting(), brief(problem), strings.Join(l.Minimized, " "))
 		}
 	}
 	if n := len(p.NotCompiled); n > 0 {
@@ -158,6 +157,21 @@ func (r *Results) programTable(b *strings.Builder) {
 	b.WriteString("\n")
 }
 
+// brief returns the first line, and from the others, which are differences of a file, where
+// they are.
+func brief(problem string) string {
+	first, rest, _ := strings.Cut(problem, "\n")
+	var places []string
+	for line := range strings.Lines(rest) {
+		place, _, ok := strings.Cut(line, ": ")
+		place = strings.TrimPrefix(place, "section ")
+		if ok && place != "file" && !slices.Contains(places, place) {
+			places = append(places, place)
+		}
+	}
+	return strings.TrimSpace(first + " " + strings.Join(places, ", "))
+}
+
 // problemList writes every difference.
 func (r *Results) problemList(b *strings.Builder) {
 	title := "## Differences\n\n| program | setting | difference | objects that it needs |\n|---|---|---|---|\n"
@@ -165,8 +179,7 @@ func (r *Results) problemList(b *strings.Builder) {
 		for _, l := range p.Links {
 			for _, problem := range l.Problems {
 				fmt.Fprintf(b, "%s| %s | %s | %s | %s |\n", title, p.Name, l.setting(),
-					cell(strings.Join(strings.Split(problem, "\n")[:min(2, 1+strings.Count(problem, "\n"))], " ")),
-					strings.Join(l.Minimized, " "))
+					cell(brief(problem)), strings.Join(l.Minimized, " "))
 				title = ""
 			}
 		}

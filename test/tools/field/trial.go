@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -37,7 +38,7 @@ type trial struct {
 	seeds    map[string][]byte // by toolkit: the cache's digests of tools
 }
 
-// A source of objects is how nvcc is called for one or two forms.
+// An objectKind is how nvcc is called for one or two forms.
 type objectKind struct {
 	forms   []string
 	options []string
@@ -66,26 +67,13 @@ func (t *trial) kinds(arch string) (list []objectKind) {
 }
 
 // program compiles and links a program in every setting.
-func (t *trial) program(p program) (Program, error) {
+func (t *trial) program(ctx context.Context, p program) (Program, error) {
 	result := Program{Name: p.name, Files: len(p.units), Links: []Link{}}
 	for _, tk := range t.toolkits {
 		for _, arch := range t.archs {
 			for _, kind := range t.kinds(arch) {
-				inputs, failed := t.compile(tk, p, kind.options)
-				for i := range failed {
-					failed[i].Setting = tk.Release() + " " + arch + " " + strings.Join(kind.forms, ", ")
-				}
-				result.NotCompiled = append(result.NotCompiled, failed...)
-				if len(inputs) == 0 {
-					continue
-				}
-				for _, form := range kind.forms {
-					l := &linking{trial: t, tk: tk, arch: arch, form: form, inputs: inputs}
-					link, err := l.result(p.name)
-					if err != nil {
-						return result, fmt.Errorf("%s: %w", p.name, err)
-					}
-					result.Links = append(result.Links, link)
+				if err := t.links(ctx, tk, arch, kind, p, &result); err != nil {
+					return result, fmt.Errorf("%s: %w", p.name, err)
 				}
 			}
 		}
@@ -93,17 +81,40 @@ func (t *trial) program(p program) (Program, error) {
 	return result, nil
 }
 
+// links compiles a program, and links it in the forms that its objects have.
+func (t *trial) links(ctx context.Context, tk kit.Toolkit, arch string, kind objectKind, p program,
+	result *Program) error {
+	inputs, failed := t.compile(ctx, tk, p, kind.options)
+	for i := range failed {
+		failed[i].Setting = tk.Release() + " " + arch + " " + strings.Join(kind.forms, ", ")
+	}
+	result.NotCompiled = append(result.NotCompiled, failed...)
+	for _, form := range kind.forms {
+		if ctx.Err() != nil || len(inputs) == 0 {
+			return ctx.Err()
+		}
+		l := &linking{trial: t, tk: tk, arch: arch, form: form, inputs: inputs}
+		link, err := l.result(p.name)
+		if err != nil {
+			return err
+		}
+		result.Links = append(result.Links, link)
+	}
+	return ctx.Err()
+}
+
 // An input is an object with the name that links have for it.
 type input struct{ name, path string }
 
 // compile compiles all sources. What does not compile is not linked.
-func (t *trial) compile(tk kit.Toolkit, p program, options []string) (inputs []input, failed []Failure) {
+func (t *trial) compile(ctx context.Context, tk kit.Toolkit, p program, options []string) (
+	inputs []input, failed []Failure) {
 	objects, errs := make([]string, len(p.units)), make([]error, len(p.units))
 	var group errgroup.Group
 	group.SetLimit(cap(t.compiler.slots))
 	for i, u := range p.units {
 		group.Go(func() error {
-			objects[i], errs[i] = t.compiler.object(tk, u, options)
+			objects[i], errs[i] = t.compiler.object(ctx, tk, u, options)
 			return nil
 		})
 	}
