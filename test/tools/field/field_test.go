@@ -181,3 +181,27 @@ func TestResultsFile(t *testing.T) {
 		t.Errorf("got %+v", p)
 	}
 }
+
+// TestRelativeFolders: compilers and linkers run in folders of their own, and find the kept
+// objects all the same.
+func TestRelativeFolders(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("WARPLD_TEST_CUDA", "")
+	if _, err := (&config{warpld: "w", jobs: 1}).trial(); err == nil {
+		t.Error("a trial without toolkits is possible")
+	}
+	tk := fakeToolkit(t, "")
+	write(t, tk.Tool("nvlink"), "#!/bin/sh\necho Cuda compilation tools, release 1.2, V1.2.3\n", 0o755)
+	t.Setenv("WARPLD_TEST_CUDA", tk.Root)
+	tr, err := (&config{warpld: "w", cache: "kept", forms: plain, jobs: 1}).trial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(tr.work)
+	if !filepath.IsAbs(tr.compiler.dir) {
+		t.Errorf("objects are kept in %s", tr.compiler.dir)
+	}
+	if _, err := tr.folder([]input{{"x.o", filepath.Join(tr.compiler.dir, "x.o")}}); err == nil {
+		t.Error("a link of a missing object is possible")
+	}
+}

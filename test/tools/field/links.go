@@ -149,7 +149,6 @@ func (l *linking) compare(inputs []input, modes []string) (Link, map[string]kit.
 		runs: map[string]kit.Result{},
 		link: Link{Toolkit: l.tk.Release(), Arch: l.arch, Form: l.form, Objects: names(inputs), CPU: map[string]float64{}}}
 	err = s.run(modes)
-	l.trial.learn(l.tk, cache)
 	return s.link, s.runs, err
 }
 
@@ -212,15 +211,25 @@ func (s *session) problems(mode string, texts []string) {
 }
 
 // warpld links in a mode. The record is nil if there is none, as of links that end early.
+// Fast mode has a cache of its own, because it may take over steps of exact mode.
 func (s *session) warpld(mode, more string) (kit.Result, *record.Record, error) {
-	path := s.cache + ".record"
+	cache := s.cache
+	if mode == fast {
+		var err error
+		if cache, err = s.linking.trial.newCache(s.linking.tk); err != nil {
+			return kit.Result{}, nil, err
+		}
+		defer os.RemoveAll(cache)
+	}
+	path := cache + ".record"
 	defer os.Remove(path)
 	linker := kit.Linker{Exe: s.linking.trial.nvlink, Limit: s.linking.trial.limit,
-		Env: []string{"WARPLD_FLAGS=" + s.linking.flags(mode, path) + more, "WARPLD_CACHE_DIR=" + s.cache}}
+		Env: []string{"WARPLD_FLAGS=" + s.linking.flags(mode, path) + more, "WARPLD_CACHE_DIR=" + cache}}
 	got, err := linker.Run(s.job)
 	if err != nil {
 		return got, nil, err
 	}
+	s.linking.trial.learn(s.linking.tk, cache)
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return got, nil, nil

@@ -181,6 +181,9 @@ func (c *config) trial() (*trial, error) {
 		}
 		c.cache = filepath.Join(dir, "field")
 	}
+	if c.cache, err = filepath.Abs(c.cache); err != nil { // compilers run in other folders
+		return nil, err
+	}
 	t := &trial{archs: strings.Split(c.archs, ","), forms: strings.Split(c.forms, ","), keep: c.keep, limit: c.link,
 		minimize: c.minimize, seeds: map[string][]byte{},
 		compiler: &compiler{dir: c.cache, limit: c.compile, slots: make(chan struct{}, c.jobs), digests: map[string]string{}}}

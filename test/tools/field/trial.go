@@ -136,11 +136,15 @@ func (t *trial) compile(ctx context.Context, tk kit.Toolkit, p program, options 
 	return inputs, failed
 }
 
-// folder makes an empty folder with links to the inputs.
+// folder makes an empty folder with links to the inputs, which must exist: both linkers refuse
+// a missing file, and that is no result.
 func (t *trial) folder(inputs []input) (string, error) {
 	dir, err := os.MkdirTemp(t.work, "link-")
 	for _, in := range inputs {
-		err = errors.Join(err, os.Symlink(in.path, filepath.Join(dir, in.name)))
+		link := filepath.Join(dir, in.name)
+		err = errors.Join(err, os.Symlink(in.path, link))
+		_, missing := os.Stat(link)
+		err = errors.Join(err, missing)
 	}
 	return dir, err
 }
