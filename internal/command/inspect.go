@@ -119,6 +119,9 @@ func describe(k *cubin.Resources) string {
 	add(uint64(k.Spills), "instructions that spill registers")
 	add(k.Shared, "bytes shared")
 	add(uint64(k.Barriers), "barriers")
+	add(uint64(k.Images.Textures), "textures")
+	add(uint64(k.Images.Surfaces), "surfaces")
+	add(uint64(k.Images.Samplers), "samplers")
 	for _, b := range k.Constant {
 		add(b.Bytes, "bytes in constant bank %d", b.Bank)
 	}

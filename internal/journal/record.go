@@ -277,7 +277,8 @@ func recordKernels(r *record.Record, c *cubin.File) error {
 	kernels, err := c.Resources()
 	for _, k := range kernels {
 		row := record.Kernel{Name: k.Kernel, Registers: k.Registers, Stack: k.Stack, Spills: k.Spills,
-			Barriers: k.Barriers, Shared: k.Shared, Code: k.Code}
+			Barriers: k.Barriers, Shared: k.Shared, Code: k.Code,
+			Textures: k.Images.Textures, Surfaces: k.Images.Surfaces, Samplers: k.Images.Samplers}
 		for _, b := range k.Constant {
 			if row.Constant == nil {
 				row.Constant = map[string]uint64{}

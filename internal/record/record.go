@@ -166,6 +166,10 @@ type Kernel struct {
 	Barriers int    `json:"barriers"`
 	Shared   uint64 `json:"shared"`
 	Code     uint64 `json:"code"`
+	// Textures, Surfaces and Samplers count references, not objects.
+	Textures int `json:"textures,omitempty"`
+	Surfaces int `json:"surfaces,omitempty"`
+	Samplers int `json:"samplers,omitempty"`
 	// Constant is bytes by bank.
 	Constant map[string]uint64 `json:"constant,omitempty"`
 }

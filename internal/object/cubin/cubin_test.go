@@ -118,6 +118,38 @@ func TestResources(t *testing.T) {
 	}
 }
 
+// References of textures and the like are relocations of a kernel's code, or of its
+// parameters in linked code.
+func TestImages(t *testing.T) {
+	rows, names := objecttest.Symbols(
+		objecttest.Symbol{Name: "k", Info: 1<<4 | 2, Other: 0x10, Section: 1, Size: 4},
+		objecttest.Symbol{Name: "tx", Info: 1<<4 | 10}, objecttest.Symbol{Name: "tx2", Info: 1<<4 | 10},
+		objecttest.Symbol{Name: "sp", Info: 1<<4 | 11}, objecttest.Symbol{Name: "sf", Info: 1<<4 | 12},
+		objecttest.Symbol{Name: "unused", Info: 1<<4 | 12}, objecttest.Symbol{Name: "v", Info: 1<<4 | 13})
+	var relocations []objecttest.Relocation
+	for i, symbol := range []uint32{2, 3, 2, 4, 5, 7, 99} {
+		relocations = append(relocations, objecttest.Relocation{Place: uint64(4 * i), Symbol: symbol})
+	}
+	for target, want := range map[uint32]cubin.Images{1: {Textures: 2, Surfaces: 1, Samplers: 1},
+		2: {Textures: 2, Surfaces: 1, Samplers: 1}, 3: {}, 99: {}} {
+		f, err := open(objecttest.ELF(objecttest.ELFFile{Type: 2, Machine: 190, Sections: []objecttest.Section{
+			{Name: ".text.k", Data: []byte("code")},
+			{Name: ".nv.constant0.k", Data: make([]byte, 32)},
+			{Name: ".text.f", Data: []byte("code")},
+			{Name: ".rela", Type: 4, Link: 6, Info: target, EntSize: 24, Data: objecttest.Relocations(relocations...)},
+			{Name: ".strtab", Type: 3, Data: names},
+			{Name: ".symtab", Type: 2, Link: 5, EntSize: 24, Data: rows},
+		}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := f.Resources()
+		if err != nil || len(got) != 1 || got[0].Images != want {
+			t.Errorf("relocations of section %d: %+v, %v, want %+v", target, got, err, want)
+		}
+	}
+}
+
 func TestDamage(t *testing.T) {
 	host := objecttest.HostObject(nil, "", nil)
 	if _, err := open(host); !errors.Is(err, cubin.ErrNotDevice) {

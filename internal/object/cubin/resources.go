@@ -30,6 +30,7 @@ type Resources struct {
 	Shared   uint64      // bytes of a block, without what the launch adds
 	Constant []BankUsage // in the order of the banks
 	Code     uint64      // bytes of instructions
+	Images   Images
 }
 
 // A BankUsage is how many bytes a kernel has in a bank of constants.
@@ -72,7 +73,7 @@ func (f *File) Resources() ([]Resources, error) {
 			}
 		}
 	}
-	return list, nil
+	return list, f.readImages(symbols, byName, list)
 }
 
 // memoryOf takes the name of a section with memory of one kernel apart; bank is
