@@ -166,6 +166,9 @@ func (e *executor) race(ctx context.Context, a *action.Action, encoding *action.
 				e.off.Store(true)
 				e.client.reportOnce(withoutExecution, o.err)
 			}
+			if cap(e.slots) == 0 {
+				return o.result, o.err // nothing can run here
+			}
 			there = nil
 			if !begun {
 				room = e.slots

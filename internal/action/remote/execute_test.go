@@ -82,6 +82,20 @@ func TestExecution(t *testing.T) {
 	}
 }
 
+// TestNothingRunsHere: without a slot for a run on this machine the error of the server is
+// the result.
+func TestNothingRunsHere(t *testing.T) {
+	s := newServer(t)
+	s.run = func(context.Context, *repb.Action) (*repb.ExecuteResponse, error) {
+		return nil, status.Error(codes.FailedPrecondition, "no worker")
+	}
+	c := dial(t, s, nil)
+	_, err := c.Execute(&here{}, Machines{}).Run(t.Context(), sample())
+	if err == nil || !strings.Contains(err.Error(), "no worker") {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestToolOnTheMachines(t *testing.T) {
 	s := newServer(t)
 	works(t, s)
