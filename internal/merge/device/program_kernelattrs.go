@@ -85,6 +85,9 @@ func (l attributeSet) compute() error {
 		info.added = append(info.added, attribute{form: cubin.EIFMT_SVAL, id: cubin.EIATTR_MIN_STACK_SIZE,
 			symbols: []symbolID{k}, word: uint32(d.bytes)})
 		counted := countedFor(l.symbols, l.calls, k)
+		if err := l.checkMbarriers(k, counted); err != nil {
+			return err
+		}
 		if l.externalsFirst(counted) {
 			l.setExternals(k, counted)
 			l.setBarriers(k, counted)
@@ -225,6 +228,18 @@ func (l attributeSet) setBarriers(k symbolID, counted []symbolID) {
 	} else if most > 0 {
 		own.added = append(own.added, attribute{form: cubin.EIFMT_BVAL, id: cubin.EIATTR_NUM_BARRIERS, value: most})
 	}
+}
+
+// checkMbarriers refuses a kernel for which mbarriers of other functions count. nvlink adds
+// them up, in a way that is not known well enough.
+func (l attributeSet) checkMbarriers(k symbolID, counted []symbolID) error {
+	for _, f := range counted {
+		if a := l.attributesOf(f); f != k && a != nil && a.find(cubin.EIATTR_NUM_MBARRIERS) != nil {
+			return unsupported("", "how many mbarriers the kernel '%s' has together with the function '%s'",
+				l.symbols.list[k].name, l.symbols.list[f].name)
+		}
+	}
+	return nil
 }
 
 // remainsExternal reports whether an entry of a list of externals stays:

@@ -2,6 +2,7 @@ package device
 
 import (
 	"bytes"
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -113,6 +114,46 @@ func TestCopyIsRelocated(t *testing.T) {
 	}
 	if got := le.Uint64(sectionOf(t, ".text.k", plain, c)); got != 12<<44 {
 		t.Errorf("the instruction is %#x", got)
+	}
+}
+
+// infoOf returns the section with the attributes of a function.
+func infoOf(name string, index uint32, rows ...byte) objecttest.Section {
+	return objecttest.Section{Name: ".nv.info." + name, Type: uint32(cubin.SHT_CUDA_INFO), Flags: elf64.InfoLink,
+		Info: index, Data: rows}
+}
+
+// Attributes that name instructions, and what they are for, are those of the input.
+func TestInstructionAttributes(t *testing.T) {
+	for name, row := range map[string][]byte{
+		"WMMA":       {byte(cubin.EIFMT_NVAL), byte(cubin.EIATTR_WMMA_USED), 0, 0},
+		"atomics":    {byte(cubin.EIFMT_SVAL), byte(cubin.EIATTR_ATOM16_EMUL_INSTR_REG_MAP), 4, 0, 0x10, 1, 0, 0},
+		"registers":  {byte(cubin.EIFMT_SVAL), byte(cubin.EIATTR_INSTR_REG_MAP), 4, 0, 0xd0, 0, 0, 0},
+		"waits":      {byte(cubin.EIFMT_SVAL), byte(cubin.EIATTR_MBARRIER_INSTR_OFFSETS), 4, 0, 0x40, 0, 0, 0},
+		"mbarriers":  {byte(cubin.EIFMT_HVAL), byte(cubin.EIATTR_NUM_MBARRIERS), 2, 0},
+		"many of it": {byte(cubin.EIFMT_HVAL), byte(cubin.EIATTR_NUM_MBARRIERS), 0, 3},
+	} {
+		c := code{functions: []fn{kernel("k", "f"), {name: "f"}}, extra: []objecttest.Section{infoOf("k", 1, row...)}}
+		if diff := cmp.Diff(row, sectionOf(t, ".nv.info.k", plain, c)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// nvlink adds up the mbarriers of all that a kernel reaches. The merger leaves that to it.
+func TestMbarriersOfFunctions(t *testing.T) {
+	row := []byte{byte(cubin.EIFMT_HVAL), byte(cubin.EIATTR_NUM_MBARRIERS), 2, 0}
+	c := code{functions: []fn{kernel("k", "f"), {name: "f"}, kernel("other")},
+		extra: []objecttest.Section{infoOf("f", 2, row...)}}
+	_, err := merge(plain, c)
+	const want = "how many mbarriers the kernel 'k' has together with the function 'f'"
+	var u *Unsupported
+	if !errors.As(err, &u) || u.What != want {
+		t.Errorf("the error is %v", err)
+	}
+	c.functions[0].calls = nil // then nothing needs the function
+	if _, err := merge(plain, c); err != nil {
+		t.Error(err)
 	}
 }
 
