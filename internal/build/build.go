@@ -49,6 +49,7 @@ type Result struct {
 	Whole      bool           // Output is ptxas's output for the whole program
 	Registered []string       // IDs of the objects that the merger took
 	Remarks    []string       // what LLVM and ptxas said about their work
+	Printed    string         // what the engine's library printed on standard output
 	// Decisions are what the engines' answers made of the plan.
 	Decisions []string
 	Times     []Time

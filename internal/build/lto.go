@@ -25,6 +25,7 @@ func (e *ltoEngine) compile(vector []string, try int) {
 				return nil
 			}
 			b.result.Steps.Linked = c.result.Outputs[engine.LinkedFile]
+			b.result.Printed = engine.Printed(c.result.Stdout)
 			if c.outcome == nil {
 				return c.err
 			}

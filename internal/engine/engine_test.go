@@ -36,3 +36,11 @@ func TestSeparateResult(t *testing.T) {
 		}
 	}
 }
+
+func TestPrinted(t *testing.T) {
+	const stdout = "warpld-stage 470 load\nno reference to vari" +
+		"warpld-stage 8942 nvvmAddModule module-00000.ir\nable v\nwarpld-stage 9000 nvvmCompileProgram\nlast"
+	if got, want := Printed([]byte(stdout)), "no reference to variable v\nlast"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

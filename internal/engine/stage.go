@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/warpld/warpld/internal/pattern"
 )
 
 // A worker prints on its standard output which call it is about to make and when, because a
@@ -57,6 +59,12 @@ func Calls(stdout []byte) (calls []Call) {
 	}
 	return calls
 }
+
+var stageLine = pattern.Lazy(stagePrefix + `[0-9]+ \w+(?: \S+)?\n`)
+
+// Printed returns what the library printed on a worker's standard output: that without the
+// stages, which may be in the middle of its lines.
+func Printed(stdout []byte) string { return stageLine().ReplaceAllString(string(stdout), "") }
 
 // lastStage returns the call that did not return, and the index of the module it was about, or
 // -1.

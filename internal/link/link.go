@@ -196,6 +196,9 @@ func (l *linker) run(ctx context.Context, processes *local.Runner) error {
 func (l *linker) build(ctx context.Context, set *runners.Set) (err error) {
 	in := l.buildInput(set)
 	l.result, err = build.Run(ctx, in)
+	if l.result != nil {
+		io.WriteString(l.journal.Stdout(), l.result.Printed)
+	}
 	if l.options.Own.VerboseKeep && l.result != nil && ctx.Err() == nil {
 		if keepErr := l.keep(); err == nil {
 			err = keepErr

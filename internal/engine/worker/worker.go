@@ -86,6 +86,7 @@ func do(job *engine.Job, name func(string) string) error {
 	if err != nil {
 		return err
 	}
+	flush()
 	if _, err := engine.Shards(ptx, answer.Shards); err != nil {
 		return fmt.Errorf("%w: %w", errInvalidShards, err)
 	}
@@ -119,6 +120,15 @@ func compile(job *engine.Job) (*engine.Answer, []byte, error) {
 		return llvm.Compile(job)
 	}
 	return nil, nil, fmt.Errorf("no engine is called %q", job.Engine)
+}
+
+// flush writes what the library has printed and C's library holds back, such as the lines
+// of --trace-lto.
+func flush() {
+	if address, err := purego.Dlsym(purego.RTLD_DEFAULT, "fflush"); err == nil {
+		const allStreams = 0
+		purego.SyscallN(address, allStreams)
+	}
 }
 
 // dieOfSignals removes Go's signal handlers, so that a crash in the library ends the process

@@ -73,7 +73,8 @@ func work(args []string) int {
 // lacks nothing all calls are inlined, and kernels that no host code launches are removed.
 // Lines of a module can ask for more:
 //
-//	//! log TEXT     the compiler prints a text
+//	//! log TEXT     the compiler returns a text as its log
+//	//! print TEXT   the compiler prints a text on standard output
 //	//! fail TEXT    the compilation fails with a text, if all modules are compiled
 //	//! crash        the process ends by a signal
 //	//! crash-split  so it does, but only with -split-compile-extended
@@ -93,6 +94,9 @@ func compile(j *job, name func(string) string) int {
 	}
 	out := answer{Module: -1, Relocatable: program.open && !alone}
 	out.Log, _ = directive(program.text, "log")
+	if text, found := directive(program.text, "print"); found {
+		fmt.Print("warpld-stage 1 nvvmCompileProgram\n", text, "\nwarpld-stage 2 nvvmGetCompiledResult\n")
+	}
 	text := program.text
 	if !program.open && !alone && !split {
 		text = optimized(text, j.Options)

@@ -45,7 +45,7 @@ func optionLinks() map[string]link {
 		"-Ofc=0", "-Ofc=min", "-Ofc=mid", "-Ofc=max", "--Ofast-compile=max",
 		"-split-compile=0", "-split-compile=1", "-split-compile=2", "-split-compile-extended=1",
 		"-Xptxas=-O1", "-Xptxas -v", "-Xptxas -O2,-v -Xptxas=-warn-spills", "-maxrregcount=32 -Xptxas=-v",
-		"-Xnvvm -opt=0", "-Xnvvm=-ftz=1", "-Xnvvm -opt=3,-fma=0 -Ofc=0", "-Xnvvm=-link-lto",
+		"-Xnvvm -opt=0", "-Xnvvm=-ftz=1", "-Xnvvm -opt=3,-fma=0 -Ofc=0", "-Xnvvm=-link-lto", "-Xnvvm=--trace-lto",
 		"-kernels-used=kw1", "-kernels-used=k_ext_unused,kw2", "-variables-used=sv",
 		"-variables-used=d_ext_unused,c_int_unused",
 		"-kernels-used=kw1 -variables-used=sv", "-kernels-used=kw1 -ignore-host-info", "-kernels-used=kw1 -use-host-info",
