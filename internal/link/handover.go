@@ -3,8 +3,11 @@ package link
 import (
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/warpld/warpld/internal/action/local"
+	"github.com/warpld/warpld/internal/message"
+	"github.com/warpld/warpld/internal/object"
 	"github.com/warpld/warpld/internal/options"
 	"github.com/warpld/warpld/internal/plan"
 )
@@ -23,6 +26,24 @@ func handedOver(o *options.Options) string {
 		return "-dot-file and -uidx name files that only nvlink understands"
 	}
 	return ""
+}
+
+// showsSteps reports whether a link is left to nvlink because -v2 asks for lines about each
+// step of LTO, for which nvlink has an interface of libnvvm of its own. nvlink can't link
+// bitcode, and where there is no nvlink the lines are not worth a failure.
+func (l *linker) showsSteps() bool {
+	if !l.options.Verbose2 || !l.options.LTO {
+		return false
+	}
+	if _, err := l.toolkit.NeedNVLink(); err != nil {
+		return false
+	}
+	in := l.inputs()
+	objects, err := object.ReadAll(in, func(*message.Message) {})
+	hasBitcode := func(m object.Module) bool { return m.Kind == object.LLVM }
+	return err == nil && !slices.ContainsFunc(objects, func(o *object.Object) bool {
+		return slices.ContainsFunc(o.Modules, hasBitcode)
+	})
 }
 
 // handOver becomes the vendor's nvlink. It returns only if that can't be started.

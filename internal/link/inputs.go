@@ -15,19 +15,19 @@ var machines = map[string]elf64.Machine{
 	"RISCV64": elf64.RISCV, "X86": elf64.I386, "X86_64": elf64.X8664,
 }
 
+// inputs returns what the command line names.
+func (l *linker) inputs() object.Inputs {
+	o := l.options
+	return object.Inputs{Files: o.Inputs, Libraries: o.Libraries, LibraryPath: o.LibraryPaths, LTO: o.LTO,
+		Machine: machines[o.CPUArch], Release: l.release()}
+}
+
 // readInputs reads what the command line names. Every input that is not linked is
 // reported: the usual ones (host code, shared libraries) only with --warpld-verbose,
 // those that somebody may have expected to be linked always.
 func (l *linker) readInputs() ([]*object.Object, error) {
 	o, refused := l.options, false
-	objects, err := object.ReadAll(object.Inputs{
-		Files:       o.Inputs,
-		Libraries:   o.Libraries,
-		LibraryPath: o.LibraryPaths,
-		LTO:         o.LTO,
-		Machine:     machines[o.CPUArch],
-		Release:     l.release(),
-	}, func(m *message.Message) {
+	objects, err := object.ReadAll(l.inputs(), func(m *message.Message) {
 		severity, _ := policy(o).Apply(m)
 		refused = refused || (severity == message.Error && !m.Extra)
 		l.reportReader(m)

@@ -121,6 +121,9 @@ func (l *linker) link(ctx context.Context) (err error) {
 	if reason := handedOver(l.options); reason != "" {
 		return l.handOver(reason)
 	}
+	if l.showsSteps() {
+		return l.handOver("-v2 asks for the lines that nvlink prints about LTO")
+	}
 	l.flush()
 	if err = l.options.Check(l.journal.Report); err != nil {
 		return err
