@@ -22,11 +22,12 @@ type setting struct {
 }
 
 // sources are the CUDA sources by the names that programs use: those here, and
-// those of the corpus that all suites share.
+// those of the corpus that all suites share. Random programs are not drawn from features:
+// each source that is added there would change all of them.
 func sources(tb testing.TB) map[string]string {
 	tb.Helper()
 	found := map[string]string{}
-	for _, pattern := range []string{"src/*.cu", "../../programs/corpus/*.cu"} {
+	for _, pattern := range []string{"src/*.cu", "features/*.cu", "../../programs/corpus/*.cu"} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil || len(paths) == 0 {
 			tb.Fatalf("no sources %s: %v", pattern, err)

@@ -393,13 +393,36 @@ func TestRandomPrograms(t *testing.T) {
 
 // names are those of all cubins: the sources, and some of them in variants.
 func names(t *testing.T) []string {
-	list := slices.Sorted(maps.Keys(sources(t)))
+	found := sources(t)
+	maps.DeleteFunc(found, func(_, path string) bool { return filepath.Dir(path) == "features" })
+	list := slices.Sorted(maps.Keys(found))
 	for _, variant := range []string{"li", "g"} {
 		for _, name := range []string{"a", "b", "w1", "w2", "r1_calls", "r2_def", "r4_virt", "weak2", "weak4"} {
 			list = append(list, variant+"."+name)
 		}
 	}
 	return list
+}
+
+// TestFeatures links the sources of features, each alone and with a program that has
+// nothing of the kind.
+func TestFeatures(t *testing.T) {
+	paths, err := filepath.Glob("features/*.cu")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no sources: %v", err)
+	}
+	andMercury(t, func(t *testing.T, s setting) {
+		all := []string{"a", "b"}
+		for _, path := range paths {
+			all = append(all, strings.TrimSuffix(filepath.Base(path), ".cu"))
+		}
+		built := s.buildAll(t, all)
+		for _, name := range all[2:] {
+			for _, p := range []program{{names: []string{name}}, {names: []string{"a", name, "b"}}} {
+				t.Run(p.String(), func(t *testing.T) { s.compare(t, p, built) })
+			}
+		}
+	})
 }
 
 func singles(t *testing.T) []program {
