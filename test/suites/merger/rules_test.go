@@ -31,7 +31,7 @@ var suites = []struct{ folder, run, skip, targets string }{
 	{rulesFolder, ".", "^$", plainTargets},
 	{".", ".", notForMutants, plainTargets},
 	{".", "^(TestGenerated|TestRandomPrograms)$", "^$", plainTargets},
-	{".", ".", notForMutants, mercuryTargets},
+	{".", ".", notForMutants + "|^TestStarted$", mercuryTargets}, // the merger leaves what TestStarted links to nvlink
 }
 
 var failedTest = regexp.MustCompile(`(?m)^ *--- FAIL: (\S+)`)
