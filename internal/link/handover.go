@@ -38,12 +38,8 @@ func (l *linker) showsSteps() bool {
 	if _, err := l.toolkit.NeedNVLink(); err != nil {
 		return false
 	}
-	in := l.inputs()
-	objects, err := object.ReadAll(in, func(*message.Message) {})
-	hasBitcode := func(m object.Module) bool { return m.Kind == object.LLVM }
-	return err == nil && !slices.ContainsFunc(objects, func(o *object.Object) bool {
-		return slices.ContainsFunc(o.Modules, hasBitcode)
-	})
+	objects, err := object.ReadAll(l.inputs(), func(*message.Message) {})
+	return err == nil && !slices.ContainsFunc(objects, (*object.Object).HasBitcode)
 }
 
 // handOver becomes the vendor's nvlink. It returns only if that can't be started.
