@@ -85,16 +85,9 @@ func (l attributeSet) compute() error {
 		info.added = append(info.added, attribute{form: cubin.EIFMT_SVAL, id: cubin.EIATTR_MIN_STACK_SIZE,
 			symbols: []symbolID{k}, word: uint32(d.bytes)})
 		counted := countedFor(l.symbols, l.calls, k)
-		if err := l.checkMbarriers(k, counted); err != nil {
+		if err := l.inherit(k, counted); err != nil {
 			return err
 		}
-		if l.externalsFirst(counted) {
-			l.setExternals(k, counted)
-			l.setBarriers(k, counted)
-			continue
-		}
-		l.setBarriers(k, counted)
-		l.setExternals(k, counted)
 	}
 	l.dropResolvedExternals()
 	return nil
@@ -161,27 +154,55 @@ func (l attributeSet) maxRegisters(id symbolID) uint32 {
 	return math.MaxUint32
 }
 
-// externalsFirst reports whether the first row of externals came in before the
-// first one of barriers, of the functions that count for a kernel; also externals
-// that are defined now. It decides the order in which rows are added.
-func (l attributeSet) externalsFirst(counted []symbolID) bool {
-	//rule: For the only kernel barriers come before externals.
+// inherited are the attributes that a kernel gets from the functions that it reaches.
+var inherited = []cubin.Attribute{cubin.EIATTR_CTAIDZ_USED, cubin.EIATTR_NUM_BARRIERS, cubin.EIATTR_NUM_MBARRIERS,
+	cubin.EIATTR_EXTERNS}
+
+// inherit gives a kernel what the functions that count for it need.
+func (l attributeSet) inherit(k symbolID, counted []symbolID) error {
+	for _, id := range l.inheritedOrder(counted) {
+		switch id {
+		case cubin.EIATTR_CTAIDZ_USED:
+			l.setThirdDimension(k, counted)
+		case cubin.EIATTR_NUM_BARRIERS:
+			l.setBarriers(k, counted)
+		case cubin.EIATTR_NUM_MBARRIERS:
+			if err := l.setMbarriers(k, counted); err != nil {
+				return err
+			}
+		case cubin.EIATTR_EXTERNS:
+			l.setExternals(k, counted)
+		}
+	}
+	return l.setSparse(k, counted)
+}
+
+// inheritedOrder returns the order in which rows are added: that of the first row of each
+// attribute among the functions that count for a kernel. Externals that are defined now
+// take part in it.
+func (l attributeSet) inheritedOrder(counted []symbolID) []cubin.Attribute {
+	//rule: For the only kernel rows are added in a fixed order.
 	//mutate: false
 	if len(l.calls.reached.kernels) == 1 {
-		return false
+		return inherited
 	}
+	order := make([]cubin.Attribute, 0, len(inherited))
 	for _, f := range l.byArrival(counted) {
 		if a := l.attributesOf(f); a != nil {
 			for i := range a.rows {
-				if id := a.rows[i].id; id == cubin.EIATTR_NUM_BARRIERS || id == cubin.EIATTR_EXTERNS {
-					//rule: Of externals and barriers, that row is added first that came in first.
-					//mutate: false
-					return id == cubin.EIATTR_EXTERNS
+				if id := a.rows[i].id; slices.Contains(inherited, id) && !slices.Contains(order, id) {
+					//rule: For one of several kernels that row is added first that came in first.
+					order = append(order, id)
 				}
 			}
 		}
 	}
-	return false
+	for _, id := range inherited {
+		if !slices.Contains(order, id) {
+			order = append(order, id)
+		}
+	}
+	return order
 }
 
 // attributesOf are those in the section of a function; a kernel has one.
@@ -230,15 +251,67 @@ func (l attributeSet) setBarriers(k symbolID, counted []symbolID) {
 	}
 }
 
-// checkMbarriers refuses a kernel for which mbarriers of other functions count. nvlink adds
-// them up, in a way that is not known well enough.
-func (l attributeSet) checkMbarriers(k symbolID, counted []symbolID) error {
+// setThirdDimension gives a kernel the mark that code which it reaches uses ctaid.z.
+func (l attributeSet) setThirdDimension(k symbolID, counted []symbolID) {
+	own := l.attributesOf(k)
+	if own.find(cubin.EIATTR_CTAIDZ_USED) != nil {
+		return
+	}
 	for _, f := range counted {
-		if a := l.attributesOf(f); f != k && a != nil && a.find(cubin.EIATTR_NUM_MBARRIERS) != nil {
-			return unsupported("", "how many mbarriers the kernel '%s' has together with the function '%s'",
-				l.symbols.list[k].name, l.symbols.list[f].name)
+		if a := l.attributesOf(f); a != nil && a.find(cubin.EIATTR_CTAIDZ_USED) != nil {
+			//rule: A kernel uses the third dimension of the grid if something that it reaches does.
+			own.added = append(own.added, attribute{form: cubin.EIFMT_NVAL, id: cubin.EIATTR_CTAIDZ_USED})
+			return
 		}
 	}
+}
+
+// setMbarriers gives a kernel the mbarriers of all it reaches.
+func (l attributeSet) setMbarriers(k symbolID, counted []symbolID) error {
+	sum, found := 0, false
+	for _, f := range counted {
+		a := l.attributesOf(f)
+		if a == nil || a.find(cubin.EIATTR_NUM_MBARRIERS) == nil {
+			continue
+		}
+		if y := &l.symbols.list[f]; f != k && y.isKernel() {
+			return unsupported("", "whether the mbarriers of the kernel '%s' count for '%s'", y.name, l.symbols.list[k].name)
+		}
+		sum, found = sum+int(a.find(cubin.EIATTR_NUM_MBARRIERS).value), true
+	}
+	if sum > math.MaxUint16 {
+		return unsupported("", "a kernel with %d mbarriers", sum)
+	}
+	own := l.attributesOf(k)
+	if row := own.find(cubin.EIATTR_NUM_MBARRIERS); row != nil {
+		//rule: A kernel has the mbarriers of all it reaches.
+		row.value = uint16(sum)
+	} else if found {
+		own.added = append(own.added, attribute{form: cubin.EIFMT_HVAL, id: cubin.EIATTR_NUM_MBARRIERS, value: uint16(sum)})
+	}
+	return nil
+}
+
+// setSparse gives a kernel the variants of sparse MMA instructions of all it reaches. Where
+// there are such instructions in the attributes, every function has the row.
+func (l attributeSet) setSparse(k symbolID, counted []symbolID) error {
+	mask := uint16(0)
+	for _, f := range counted {
+		if a := l.attributesOf(f); a != nil {
+			if row := a.find(cubin.EIATTR_SPARSE_MMA_MASK); row != nil {
+				mask |= row.value
+			}
+		}
+	}
+	if mask == 0 {
+		return nil
+	}
+	row := l.attributesOf(k).find(cubin.EIATTR_SPARSE_MMA_MASK)
+	if row == nil || l.rules.mercury {
+		return unsupported("", "the sparse MMA instructions that the kernel '%s' reaches", l.symbols.list[k].name)
+	}
+	//rule: A kernel uses the sparse MMA instructions of all it reaches.
+	row.value = mask
 	return nil
 }
 

@@ -2,7 +2,7 @@ package device
 
 import (
 	"bytes"
-	"errors"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -131,6 +131,9 @@ func TestInstructionAttributes(t *testing.T) {
 		"registers":  {byte(cubin.EIFMT_SVAL), byte(cubin.EIATTR_INSTR_REG_MAP), 4, 0, 0xd0, 0, 0, 0},
 		"waits":      {byte(cubin.EIFMT_SVAL), byte(cubin.EIATTR_MBARRIER_INSTR_OFFSETS), 4, 0, 0x40, 0, 0, 0},
 		"mbarriers":  {byte(cubin.EIFMT_HVAL), byte(cubin.EIATTR_NUM_MBARRIERS), 2, 0},
+		"clusters":   {byte(cubin.EIFMT_SVAL), byte(cubin.EIATTR_MAX_CLUSTER_RANK), 4, 0, 8, 0, 0, 0},
+		"parameters": {byte(cubin.EIFMT_SVAL), byte(cubin.EIATTR_KPARAM_INFO_V2), 12, 0, 0, 0, 0, 0, 1, 0, 16, 0, 9, 9, 0, 0},
+		"block size": {byte(cubin.EIFMT_SVAL), byte(cubin.EIATTR_REQNTID), 12, 0, 64, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0},
 		"many of it": {byte(cubin.EIFMT_HVAL), byte(cubin.EIATTR_NUM_MBARRIERS), 0, 3},
 	} {
 		c := code{functions: []fn{kernel("k", "f"), {name: "f"}}, extra: []objecttest.Section{infoOf("k", 1, row...)}}
@@ -140,20 +143,41 @@ func TestInstructionAttributes(t *testing.T) {
 	}
 }
 
-// nvlink adds up the mbarriers of all that a kernel reaches. The merger leaves that to it.
-func TestMbarriersOfFunctions(t *testing.T) {
-	row := []byte{byte(cubin.EIFMT_HVAL), byte(cubin.EIATTR_NUM_MBARRIERS), 2, 0}
-	c := code{functions: []fn{kernel("k", "f"), {name: "f"}, kernel("other")},
-		extra: []objecttest.Section{infoOf("f", 2, row...)}}
-	_, err := merge(plain, c)
-	const want = "how many mbarriers the kernel 'k' has together with the function 'f'"
-	var u *Unsupported
-	if !errors.As(err, &u) || u.What != want {
-		t.Errorf("the error is %v", err)
+// What a kernel needs for the functions that it reaches is added after its own rows: for the
+// only kernel in a fixed order, and else in that of the functions' rows. It replaces its own
+// rows where it has some.
+func TestInheritedAttributes(t *testing.T) {
+	third := []byte{byte(cubin.EIFMT_NVAL), byte(cubin.EIATTR_CTAIDZ_USED), 0, 0}
+	barriers := []byte{byte(cubin.EIFMT_BVAL), byte(cubin.EIATTR_NUM_BARRIERS), 2, 0}
+	mbarriers := func(n byte) []byte { return []byte{byte(cubin.EIFMT_HVAL), byte(cubin.EIATTR_NUM_MBARRIERS), n, 0} }
+	sparse := func(mask byte) []byte {
+		return []byte{byte(cubin.EIFMT_HVAL), byte(cubin.EIATTR_SPARSE_MMA_MASK), mask, 0}
 	}
-	c.functions[0].calls = nil // then nothing needs the function
-	if _, err := merge(plain, c); err != nil {
-		t.Error(err)
+	registers := []byte{byte(cubin.EIFMT_HVAL), byte(cubin.EIATTR_MAXREG_COUNT), 255, 0}
+	both := []fn{kernel("k", "f", "g"), {name: "f", calls: []string{"g"}}, {name: "g"}}
+	for name, test := range map[string]struct {
+		functions     []fn
+		k, f, g, want []byte
+	}{
+		"only kernel": {both, registers, slices.Concat(mbarriers(2), barriers, third), nil,
+			slices.Concat(registers, third, barriers, mbarriers(2))},
+		"several kernels": {append(slices.Clone(both), kernel("other")), registers,
+			slices.Concat(mbarriers(2), barriers, third), nil, slices.Concat(registers, mbarriers(2), barriers, third)},
+		"each function once": {both, mbarriers(1), mbarriers(2), mbarriers(4), mbarriers(7)},
+		"none of a number":   {both, registers, mbarriers(0), nil, slices.Concat(registers, mbarriers(0))},
+		"has it already":     {both, third, third, third, third},
+		"sparse":             {both, sparse(0x10), sparse(0), sparse(0x20), sparse(0x30)},
+	} {
+		sections := []objecttest.Section{infoOf("k", 1, test.k...)}
+		for i, rows := range [][]byte{test.f, test.g} {
+			if rows != nil {
+				sections = append(sections, infoOf([]string{"f", "g"}[i], uint32(2+i), rows...))
+			}
+		}
+		got := sectionOf(t, ".nv.info.k", plain, code{functions: test.functions, extra: sections})
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }
 

@@ -123,6 +123,7 @@ const (
 	EIATTR_MAX_THREADS                 Attribute = 0x05
 	EIATTR_PARAM_CBANK                 Attribute = 0x0a // section symbol of bank 0, place and size of parameters
 	EIATTR_EXTERNS                     Attribute = 0x0f // undefined functions that are called
+	EIATTR_REQNTID                     Attribute = 0x10
 	EIATTR_FRAME_SIZE                  Attribute = 0x11 // function, bytes of its stack frame
 	EIATTR_MIN_STACK_SIZE              Attribute = 0x12 // kernel, bytes of stack with all that it calls
 	EIATTR_KPARAM_INFO                 Attribute = 0x17
@@ -145,9 +146,11 @@ const (
 	EIATTR_MBARRIER_INSTR_OFFSETS      Attribute = 0x39
 	EIATTR_CTA_PER_CLUSTER             Attribute = 0x3d
 	EIATTR_EXPLICIT_CLUSTER            Attribute = 0x3e
+	EIATTR_MAX_CLUSTER_RANK            Attribute = 0x3f
 	EIATTR_INSTR_REG_MAP               Attribute = 0x40
 	EIATTR_RESERVED_SMEM_USED          Attribute = 0x41
 	EIATTR_UNUSED_LOAD_BYTE_OFFSET     Attribute = 0x44
+	EIATTR_KPARAM_INFO_V2              Attribute = 0x45
 	EIATTR_VRC_CTA_INIT_COUNT          Attribute = 0x4a
 	EIATTR_NUM_BARRIERS                Attribute = 0x4c // the number is the value of the row
 	EIATTR_SPARSE_MMA_MASK             Attribute = 0x50
@@ -165,6 +168,7 @@ var attributeNames = map[Attribute]string{
 	EIATTR_MAX_THREADS:                 "EIATTR_MAX_THREADS",
 	EIATTR_PARAM_CBANK:                 "EIATTR_PARAM_CBANK",
 	EIATTR_EXTERNS:                     "EIATTR_EXTERNS",
+	EIATTR_REQNTID:                     "EIATTR_REQNTID",
 	EIATTR_FRAME_SIZE:                  "EIATTR_FRAME_SIZE",
 	EIATTR_MIN_STACK_SIZE:              "EIATTR_MIN_STACK_SIZE",
 	EIATTR_KPARAM_INFO:                 "EIATTR_KPARAM_INFO",
@@ -187,9 +191,11 @@ var attributeNames = map[Attribute]string{
 	EIATTR_MBARRIER_INSTR_OFFSETS:      "EIATTR_MBARRIER_INSTR_OFFSETS",
 	EIATTR_CTA_PER_CLUSTER:             "EIATTR_CTA_PER_CLUSTER",
 	EIATTR_EXPLICIT_CLUSTER:            "EIATTR_EXPLICIT_CLUSTER",
+	EIATTR_MAX_CLUSTER_RANK:            "EIATTR_MAX_CLUSTER_RANK",
 	EIATTR_INSTR_REG_MAP:               "EIATTR_INSTR_REG_MAP",
 	EIATTR_RESERVED_SMEM_USED:          "EIATTR_RESERVED_SMEM_USED",
 	EIATTR_UNUSED_LOAD_BYTE_OFFSET:     "EIATTR_UNUSED_LOAD_BYTE_OFFSET",
+	EIATTR_KPARAM_INFO_V2:              "EIATTR_KPARAM_INFO_V2",
 	EIATTR_VRC_CTA_INIT_COUNT:          "EIATTR_VRC_CTA_INIT_COUNT",
 	EIATTR_NUM_BARRIERS:                "EIATTR_NUM_BARRIERS",
 	EIATTR_SPARSE_MMA_MASK:             "EIATTR_SPARSE_MMA_MASK",

@@ -36,7 +36,7 @@ func TestReferences(t *testing.T) {
 			"weakvariable constantlarge", "constantlarge commons",
 			"weakvariable valuelarge", "valuelarge weakvariable", "weakvariable value valuelarge", "weakvariable weaklarge",
 			"weaklarge reads", "reads weaklarge",
-			"managed reads", "reads managed", "managed novalue", "value dynamic",
+			"managed reads", "reads managed", "managed novalue", "value dynamic", "blocksize", "blocksize reads value",
 		} {
 			p, built := program{names: strings.Fields(names)}, map[string]string{}
 			for _, name := range p.names {

@@ -1,5 +1,5 @@
-// Attributes that name instructions: of mbarriers in kernels, and of emulated atomic operations on 16 bits in kernels
-// and in a function.
+// Attributes that name instructions: of mbarriers and of emulated atomic operations on 16 bits, in kernels and in
+// functions. A kernel has the mbarriers of all it calls.
 #if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 800
 #define WAIT(bar, p)                                                                                      \
   asm volatile("{ .reg .pred ready; .reg .b64 state; .reg .b32 answer;\n"                                 \
@@ -16,6 +16,16 @@
   asm volatile("{ .reg .b16 x; ld.global.u16 x, [%0+8]; atom.global.add.noftz.f16 x, [%0], x; }" ::"l"(p) : "memory")
 extern "C" {
 __device__ __noinline__ void add16(unsigned *p) { ADD16(p); }
+__device__ __noinline__ void mbarrier_function(unsigned *p) {
+  __shared__ unsigned long long bars[2];
+  WAIT(&bars[*p & 1], p);
+}
+__global__ void mbarrier_called(unsigned *p) { mbarrier_function(p); }
+__global__ void mbarrier_both(unsigned *p) {
+  __shared__ unsigned long long bar;
+  WAIT(&bar, p);
+  mbarrier_function(p);
+}
 __global__ void mbarrier_one(unsigned *p) {
   __shared__ unsigned long long bar;
   WAIT(&bar, p);
