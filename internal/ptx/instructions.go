@@ -1,7 +1,10 @@
 package ptx
 
-// An Instruction is one statement of a function's body: an instruction, or a directive such as .param.
+// An Instruction is one statement of a function's body: an instruction, a directive such as
+// .param, or a label.
 type Instruction struct {
+	// Label is the name of a label; then there is nothing else.
+	Label []byte
 	// Opcode is the first word without modifiers ("ld"), or the directive (".param").
 	Opcode []byte
 	// Space is the first modifier (".param", ".global", ".u32"); it is empty if there is none.
@@ -61,10 +64,15 @@ func (s *statements) statement() error {
 	}
 	first := s.lexer.bytes()
 	isWord := s.lexer.kind == word
-	if err := s.lexer.next(); err != nil || (isWord && s.lexer.is(":")) { // a label
+	if err := s.lexer.next(); err != nil {
 		return err
 	}
-	s.current = Instruction{Opcode: first, Operands: s.current.Operands[:0]}
+	if s.current = (Instruction{Operands: s.current.Operands[:0]}); isWord && s.lexer.is(":") {
+		s.current.Label = first
+		s.visit(&s.current)
+		return nil
+	}
+	s.current.Opcode = first
 	if err := s.modifiers(isWord); err != nil {
 		return err
 	}
@@ -125,21 +133,67 @@ func (s *statements) newOperand() *Operand {
 	return &list[len(list)-1]
 }
 
+// A Parameter is a parameter or a result of a function.
+type Parameter struct {
+	Name string
+	// Before and After are the text around the name: ".param .align 8 .b8 " and "[16]".
+	Before, After Range
+}
+
 // Parameters returns the names of a function's parameters in their order, without the results.
 func (m *Module) Parameters(e *Entity) ([]string, error) {
-	l := lexer{text: m.Text[:e.Head.End], Range: Range{End: e.Head.Start}}
-	for !l.isWord(e.Name) {
-		if err := l.next(); err != nil || l.kind == endOfText {
-			return nil, located(m.Text, err)
-		}
-	}
+	_, parameters, err := m.Signature(e)
 	var names []string
+	for _, p := range parameters {
+		names = append(names, p.Name)
+	}
+	return names, err
+}
+
+// Signature returns the results and the parameters of a function in their order.
+func (m *Module) Signature(e *Entity) (results, parameters []Parameter, err error) {
+	l := lexer{text: m.Text[:e.Head.End], Range: Range{End: e.Head.Start}}
+	named, attribute := false, false
 	for {
-		if err := l.next(); err != nil || l.kind == endOfText || l.is(")") {
-			return names, located(m.Text, err)
+		if err = l.next(); err != nil || l.kind == endOfText {
+			return results, nil, located(m.Text, err)
 		}
-		if l.kind == word {
-			names = append(names, string(l.bytes()))
+		switch {
+		case l.isWord(e.Name):
+			named = true
+		case l.is("("):
+			list, err := l.parameters()
+			if err != nil || named {
+				return results, list, located(m.Text, err)
+			}
+			if !attribute { // .attribute(.unified)
+				results = list
+			}
+		}
+		attribute = l.is(".attribute")
+	}
+}
+
+// parameters reads a list to the parenthesis that closes it.
+func (l *lexer) parameters() ([]Parameter, error) {
+	var list []Parameter
+	current := Parameter{Before: Range{Start: l.End}}
+	for {
+		if err := l.next(); err != nil || l.kind == endOfText {
+			return list, err
+		}
+		switch {
+		case l.kind == word && current.Name == "":
+			current.Name = string(l.bytes())
+			current.Before.End, current.After.Start = l.Start, l.End
+		case l.is(","), l.is(")"):
+			if current.After.End = l.Start; current.Name != "" {
+				list = append(list, current)
+			}
+			current = Parameter{Before: Range{Start: l.End}}
+			if l.is(")") {
+				return list, nil
+			}
 		}
 	}
 }

@@ -198,7 +198,7 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// TestEachInstruction: opcodes, modifiers and operands, without labels, predicates and lines.
+// TestEachInstruction: labels, opcodes, modifiers and operands, without predicates and lines.
 func TestEachInstruction(t *testing.T) {
 	m, err := Parse([]byte(example))
 	if err != nil {
@@ -206,6 +206,10 @@ func TestEachInstruction(t *testing.T) {
 	}
 	var got []string
 	err = m.EachInstruction(m.Symbol("main"), func(i *Instruction) {
+		if i.Label != nil {
+			got = append(got, string(i.Label)+":")
+			return
+		}
 		line := string(i.Opcode) + " " + string(i.Space)
 		for _, o := range i.Operands {
 			line += fmt.Sprintf(" %c%s", max(o.Open, ' '), bytes.Join(o.Words, []byte(" ")))
@@ -217,7 +221,7 @@ func TestEachInstruction(t *testing.T) {
 	}
 	want := []string{
 		".reg   %r", ".shared  [inner", "add .s32  %r1  %r2  ", "mov .b64 {%r1 %r2  tables", "bra   $L__BB0_1",
-		"call  (retval0  add (counter", "call .uni  call (%r1", ".callprototype  (_ _ _",
+		"$L__BB0_1:", "call  (retval0  add (counter", "call .uni  call (%r1", "prototype_0:", ".callprototype  (_ _ _",
 		"call  (retval0  %rd1 (param0  prototype_0", ".pragma   ",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -233,6 +237,29 @@ func TestEachInstruction(t *testing.T) {
 	}
 	if err == nil || err.Error() != "PTX line 1: the byte 0x01 is no part of PTX" {
 		t.Error(err)
+	}
+}
+
+// TestSignature: the texts around the names of results and parameters.
+func TestSignature(t *testing.T) {
+	m, err := Parse([]byte(".func (.param .align 8 .b8 r[16]) f(.param .b32 a, .param .u64 .ptr .align 4 b) .noreturn;" +
+		".func .attribute(.unified(1, 2)) g; .func h();"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"f": ".param .align 8 .b8 |r|[16];:.param .b32 |a|; .param .u64 .ptr .align 4 |b|;", "g": ":", "h": ":",
+	} {
+		results, parameters, err := m.Signature(m.Symbol(name))
+		text := func(list []Parameter) (s string) {
+			for _, p := range list {
+				s += string(m.Part(p.Before)) + "|" + p.Name + "|" + string(m.Part(p.After)) + ";"
+			}
+			return s
+		}
+		if got := text(results) + ":" + text(parameters); err != nil || got != want {
+			t.Errorf("%s: %q, %v; want %q", name, got, err, want)
+		}
 	}
 }
 

@@ -146,7 +146,13 @@ func (c *collector) instruction() error {
 // Words yields the names, registers and opcodes of a text, without those in strings and
 // comments. It skips bytes that are no part of PTX. What follows the start of a string or
 // comment without an end has no words.
-func Words(text []byte) iter.Seq[Range] {
+func Words(text []byte) iter.Seq[Range] { return tokens(text, word) }
+
+// Directives yields the directives and modifiers of a text, with their points. It treats what is
+// no PTX as Words does.
+func Directives(text []byte) iter.Seq[Range] { return tokens(text, directive) }
+
+func tokens(text []byte, kind tokenKind) iter.Seq[Range] {
 	return func(yield func(Range) bool) {
 		for l := (lexer{text: text}); ; {
 			if err := l.next(); err != nil {
@@ -155,7 +161,7 @@ func Words(text []byte) iter.Seq[Range] {
 				}
 				continue
 			}
-			if l.kind == endOfText || (l.kind == word && !yield(l.Range)) {
+			if l.kind == endOfText || (l.kind == kind && !yield(l.Range)) {
 				return
 			}
 		}

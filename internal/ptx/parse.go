@@ -246,21 +246,11 @@ func (p *parser) directives(e *Entity) error {
 		if err := p.parentheses(); err != nil {
 			return err
 		}
-		e.Attributes = append(e.Attributes, directivesIn(p.lexer.text[start:p.last])...)
-	}
-	return nil
-}
-
-// directivesIn lists the directives of a text that has been read before.
-func directivesIn(text []byte) []string {
-	var list []string
-	l := lexer{text: text}
-	for l.next() == nil && l.kind != endOfText {
-		if l.kind == directive {
-			list = append(list, string(l.bytes()))
+		for r := range Directives(p.lexer.text[start:p.last]) {
+			e.Attributes = append(e.Attributes, string(p.lexer.text[start+r.Start:start+r.End]))
 		}
 	}
-	return list
+	return nil
 }
 
 // startsEntity reports whether the token begins a function or has its linkage, which

@@ -366,21 +366,6 @@ func TestStackDepths(t *testing.T) {
 	}
 }
 
-// The order of equal elements is part of the format of the output.
-func TestListSort(t *testing.T) {
-	never := func(p, q symbolID) bool { return false }
-	tests := map[string][]symbolID{"[0 1 2]": {0, 2, 1}, "[0 1 2 3]": {1, 3, 0, 2}, "[0 1 2 3 4]": {4, 0, 2, 1, 3}}
-	for text, want := range tests {
-		var list []symbolID
-		for i := range len(want) {
-			list = append(list, symbolID(i))
-		}
-		if got := listSort(list, never); !slices.Equal(got, want) {
-			t.Errorf("%s becomes %v, want %v", text, got, want)
-		}
-	}
-}
-
 func TestWhatRulesDontCoverIsNamed(t *testing.T) {
 	with := func(s objecttest.Section) code {
 		return code{functions: []fn{kernel("k")}, extra: []objecttest.Section{s}}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/warpld/warpld/internal/listsort"
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
@@ -132,9 +133,17 @@ func (s *sharedLayout) findCommon() {
 			s.common = append(s.common, id)
 		}
 	}
-	//rule: The largest common variable comes first.
-	//mutate: s.symbols.list[p].size >= s.symbols.list[q].size -> s.symbols.list[p].size <= s.symbols.list[q].size
-	s.common = listSort(s.common, func(p, q symbolID) bool { return s.symbols.list[p].size >= s.symbols.list[q].size })
+	s.common = listsort.Sort(s.common, func(p, q symbolID) bool {
+		a, b := s.symbols.list[p].size, s.symbols.list[q].size
+		//rule: The sort of shared variables is not stable.
+		//mutate: false
+		if a == b {
+			return true
+		}
+		//rule: The largest common variable comes first.
+		//mutate: a > b -> a < b
+		return a > b
+	})
 }
 
 // colour shares places among the variables that do not belong to one kernel
@@ -397,7 +406,7 @@ func (s *sharedLayout) findOwn() {
 	for k, own := range s.own {
 		//rule: A kernel's variables are sorted from the newest.
 		slices.Reverse(own)
-		s.own[k] = listSort(own, func(p, q symbolID) bool {
+		s.own[k] = listsort.Sort(own, func(p, q symbolID) bool {
 			a, b := &s.symbols.list[p], &s.symbols.list[q]
 			//rule: A kernel's variables: the largest alignment, then the smallest size first.
 			//mutate: a.size < b.size -> a.size > b.size
@@ -443,33 +452,4 @@ func (s *sharedLayout) finishCommon() {
 	}
 	//rule: Its symbol goes.
 	s.symbols.list[out.symbol].dead = !s.rules.options.Debug || out.size == 0
-}
-
-// listSort is nvlink's sort of linked lists: elements are dealt to two stacks
-// in turn, both are sorted, and merged. It is not stable, so the order of
-// equal elements follows from exactly this.
-func listSort(list []symbolID, before func(p, q symbolID) bool) []symbolID {
-	if len(list) < 2 {
-		return list
-	}
-	var p, q []symbolID
-	for i := len(list) - 1; i >= 0; i-- {
-		if (len(list)-i)%2 == 1 {
-			q = append(q, list[i])
-		} else {
-			p = append(p, list[i])
-		}
-	}
-	p, q = listSort(p, before), listSort(q, before)
-	out := make([]symbolID, 0, len(list))
-	for len(p) > 0 && len(q) > 0 {
-		//rule: The sort of shared variables is not stable.
-		//mutate: before(p[0], q[0]) -> before(p[0], q[0]) && !before(q[0], p[0])
-		if before(p[0], q[0]) {
-			out, p = append(out, p[0]), p[1:]
-		} else {
-			out, q = append(out, q[0]), q[1:]
-		}
-	}
-	return append(append(out, p...), q...)
 }
