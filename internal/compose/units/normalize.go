@@ -16,23 +16,22 @@ type normalizer struct {
 	module *ptx.Module
 	labels map[string]string // of the current function
 	counts map[string]int    // labels of each kind
-	text   []byte
 }
 
-// normalize writes an entity; taken returns it.
-func (n *normalizer) normalize(e *ptx.Entity) error {
+// normalize returns the text of an entity, with an end of line.
+func (n *normalizer) normalize(e *ptx.Entity) ([]byte, error) {
 	clear(n.labels)
 	clear(n.counts)
 	rename := n.rename
 	if !e.IsFunction() {
-		rename = func([]byte) string { return "" }
+		rename = asIs
 	}
 	text, err := n.module.Append(make([]byte, 0, e.End-e.Start+1), e.Range, rename)
-	n.text = append(withoutEmptyLines(text), '\n')
-	return err
+	return append(withoutEmptyLines(text), '\n'), err
 }
 
-func (n *normalizer) taken() []byte { return n.text }
+// asIs renames nothing.
+func asIs([]byte) string { return "" }
 
 // rename returns the new name of a label, or the empty string for other words.
 func (n *normalizer) rename(word []byte) string {

@@ -172,7 +172,6 @@ func (c *cutter) checkOther(e *ptx.Entity) error {
 	case ".version", ".address_size":
 		return nil
 	case ".file":
-		//rule: Line numbers are those of the PTX.
 		c.lineInfo = true
 		return nil
 	case ".target":

@@ -27,6 +27,7 @@ const (
 	ExternAddress   Reason = "it uses the address of an external function"
 	HiddenName      Reason = "a local name is that of a symbol"
 	ExternSignature Reason = "an external function has parameters that no rule covers"
+	TableForm       Reason = "a variable with addresses of functions has a type that no rule covers"
 	LinesAndTables  Reason = "it has line numbers and function pointers"
 	TooLarge        Reason = "its units would be many times as large as it is"
 )

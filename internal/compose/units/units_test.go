@@ -59,9 +59,10 @@ func TestUnits(t *testing.T) {
 		".extern .func __assertfail (.param .b64 a) .noreturn;\n"
 	f := ".func f() {\n\t$L__BB0_0: bra $L__BB0_0;\n}\n"
 	g := ".func g() { call.uni (r0), vprintf, (a, b); }\n"
-	rest := ".visible .const .u32 c = 7;\n.extern .shared .align 4 .b8 dynamic[];\n"
+	rest := ".visible .const .u32 c = 1;\n.extern .shared .align 4 .b8 dynamic[];\n"
+	values := ".global .align 1 .b8 text[3] = {37, 100, 0};\n" + strings.Replace(rest, "1", "7", 1)
 	want := []string{
-		start + ".func f;\n.global .align 1 .b8 text[3] = {37, 100, 0};\n" + rest + f +
+		start + ".func f;\n" + values + f +
 			".weak .entry k3() { call.uni f; ld.global.u8 %r1, [text]; }\n",
 		start + ".func g();\n.global .align 1 .b8 text[3] = {1};\n" + rest + g +
 			".entry k2() { call.uni g; }\n.weak .entry k3() { ret; }\n",
@@ -115,9 +116,33 @@ func TestTogether(t *testing.T) {
 		t.Error(diff)
 	}
 	want = head + ".func f3() { ret; }\n.global .u64 table[2] = {1};\n.global .u64 one = 1;\n" +
-		".global .u64 pointer = table;\n.entry k4() { call.uni f3; }\n"
+		".global .u64 pointer = 1;\n.entry k4() { call.uni f3; }\n"
 	if diff := cmp.Diff(want, string(p.Units[1].Text)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestValues: variables have other values in units without the first kernel.
+func TestValues(t *testing.T) {
+	for value, want := range map[string]string{
+		".f32 x[2] = {0f00000000, 0f3F800000}":  ".f32 x[2] = {0f3F800000}",
+		".f64 x = 0d0000000000000000":           ".f64 x = 0d3FF0000000000000",
+		".s32 x = -1":                           ".s32 x = 1",
+		".u32 /* c */ x[3] = {-1, 2}":           ".u32   x[3] = {1}",
+		".u32 x[] = {1, 2}":                     ".u32 x[] = {1, 2}",
+		".u32 x[2][2] = {{1, 2}, {3, 4}}":       ".u32 x[2][2] = {{1, 2}, {3, 4}}",
+		".v2 .u32 x = {1, 2}":                   ".v2 .u32 x = {1, 2}",
+		".b128 x = 12":                          ".b128 x = 12",
+		".attribute(.managed) .align 4 .u8 x=7": ".attribute(.managed) .align 4 .u8 x=1",
+	} {
+		p := cut(t, head+".global "+value+";\n.entry a() { ret; }\n.entry b() { ret; }\n", 0)
+		if got := strings.Split(string(p.Units[1].Text), "\n")[3]; got != ".global "+want+";" {
+			t.Errorf("%s: %s", value, got)
+		}
+		_, value, _ = strings.Cut(value, "x")
+		if got := strings.Split(string(p.Units[0].Text), "\n")[3]; !strings.Contains(got, value) {
+			t.Errorf("%s: %s in the first unit", value, got)
+		}
 	}
 }
 
@@ -154,28 +179,29 @@ func TestRefused(t *testing.T) {
 	for text, want := range map[string]Refused{
 		head:                             {Reason: NoKernels},
 		head + ".alias a, b;\n" + kernel: {Reason: Alias, Name: "a"},
-		".version 9.0\n.target sm_80, debug\n" + kernel:                 {Reason: Debug},
-		".version 9.0\n.target sm_80, texmode_independent\n" + kernel:   {Reason: TargetMode, Name: "texmode_independent"},
-		head + kernel + ".section .debug_info { .b8 1 }":                {Reason: Debug, Name: ".section"},
-		head + ".pragma \"x\";" + kernel:                                {Reason: UnknownPart, Name: ".pragma"},
-		head + ".global .texref t;" + kernel:                            {Reason: Reference, Name: "t"},
-		head + ".global .unheard .b8 t;" + kernel:                       {Reason: UnknownPart, Name: ".unheard"},
-		head + ".extern .global .b8 v;" + kernel:                        {Reason: ExternVariable, Name: "v"},
-		head + ".common .global .b8 v;" + kernel:                        {Reason: CommonVariable, Name: "v"},
-		head + ".global .attribute(.unified(1,2)) .b8 v;" + kernel:      {Reason: Unified, Name: "v"},
-		head + ".func f;" + kernel:                                      {Reason: Undefined, Name: "f"},
-		head + kernel + kernel:                                          {Reason: Twice, Name: "k"},
-		head + ".global .u64 v = k;" + kernel:                           {Reason: KernelAddress, Name: "k"},
-		head + ".extern .func f; .global .u64 v = f;" + kernel:          {Reason: ExternAddress, Name: "f"},
-		head + ".extern .func f; .entry k() { mov.u64 %rd1, f; }":       {Reason: ExternAddress, Name: "f"},
-		head + ".entry k() { mov.u64 %rd1, k; }":                        {Reason: KernelAddress, Name: "k"},
-		head + ".global .b8 v; .entry k(.param .b32 v) { ret; }":        {Reason: HiddenName, Name: "v"},
-		head + ".global .b8 v; .entry k() { .reg .b32 v; }":             {Reason: HiddenName, Name: "v"},
-		head + ".func v() { ret; } .entry k() { v: bra v; }":            {Reason: HiddenName, Name: "v"},
-		head + ".global .b8 prototype_1; " + kernel:                     {Reason: HiddenName, Name: "prototype_1"},
-		head + ".entry k() { t: .calltargets f; }":                      {Reason: UnknownPart, Name: ".calltargets"},
-		head + ".entry k() { .global .b32 v; }":                         {Reason: UnknownPart, Name: ".global"},
-		head + ".file 1 \"a\"\n.func f() { mov.u64 %rd1, f; }" + kernel: {Reason: LinesAndTables},
+		".version 9.0\n.target sm_80, debug\n" + kernel:                    {Reason: Debug},
+		".version 9.0\n.target sm_80, texmode_unified\n" + kernel:          {Reason: TargetMode, Name: "texmode_unified"},
+		head + kernel + ".section .debug_info { .b8 1 }":                   {Reason: Debug, Name: ".section"},
+		head + ".pragma \"x\";" + kernel:                                   {Reason: UnknownPart, Name: ".pragma"},
+		head + ".global .texref t;" + kernel:                               {Reason: Reference, Name: "t"},
+		head + ".global .unheard .b8 t;" + kernel:                          {Reason: UnknownPart, Name: ".unheard"},
+		head + ".extern .global .b8 v;" + kernel:                           {Reason: ExternVariable, Name: "v"},
+		head + ".common .global .b8 v;" + kernel:                           {Reason: CommonVariable, Name: "v"},
+		head + ".global .attribute(.unified(1,2)) .b8 v;" + kernel:         {Reason: Unified, Name: "v"},
+		head + ".func f;" + kernel:                                         {Reason: Undefined, Name: "f"},
+		head + kernel + kernel:                                             {Reason: Twice, Name: "k"},
+		head + ".global .u64 v = k;" + kernel:                              {Reason: KernelAddress, Name: "k"},
+		head + ".extern .func f; .global .u64 v = f;" + kernel:             {Reason: ExternAddress, Name: "f"},
+		head + ".extern .func f; .entry k() { mov.u64 %rd1, f; }":          {Reason: ExternAddress, Name: "f"},
+		head + ".entry k() { mov.u64 %rd1, k; }":                           {Reason: KernelAddress, Name: "k"},
+		head + ".global .b8 v; .entry k(.param .b32 v) { ret; }":           {Reason: HiddenName, Name: "v"},
+		head + ".global .b8 v; .entry k() { .reg .b32 v; }":                {Reason: HiddenName, Name: "v"},
+		head + ".func v() { ret; } .entry k() { v: bra v; }":               {Reason: HiddenName, Name: "v"},
+		head + ".global .b8 prototype_1; " + kernel:                        {Reason: HiddenName, Name: "prototype_1"},
+		head + ".entry k() { t: .calltargets f; }":                         {Reason: UnknownPart, Name: ".calltargets"},
+		head + ".entry k() { .global .b32 v; }":                            {Reason: UnknownPart, Name: ".global"},
+		head + ".func f() { ret; } .global .u64 v[1][1] = {{f}};" + kernel: {Reason: TableForm, Name: "v"},
+		head + ".file 1 \"a\"\n.func f() { mov.u64 %rd1, f; }" + kernel:    {Reason: LinesAndTables},
 	} {
 		_, err := Cut([]byte(text), Settings{})
 		var refused *Refused

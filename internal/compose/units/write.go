@@ -40,16 +40,17 @@ func newWriter(c *cutter) (*writer, error) {
 	for i := range m.Entities {
 		e := &m.Entities[i]
 		if c.lineInfo {
-			//rule: With line numbers each part keeps its line.
 			w.parts[i] = m.Text[end:e.End]
-		} else if err := n.normalize(e); err != nil {
+		} else if text, err := n.normalize(e); err != nil {
 			return nil, unreadable(err)
-		}
-		if !c.lineInfo {
-			w.parts[i] = n.taken()
+		} else {
+			w.parts[i] = text
 		}
 		if w.plain[i] = w.parts[i]; e.IsVariable() {
-			w.plain[i] = w.shrunk(i, end)
+			var err error
+			if w.plain[i], err = w.withoutValue(i, end); err != nil {
+				return nil, err
+			}
 		}
 		end = e.End
 		if s, known := c.names[e.Name]; e.IsFunction() && known && s.kind == functionKind {
@@ -68,39 +69,10 @@ func newWriter(c *cutter) (*writer, error) {
 	return w, nil
 }
 
-// shrunk is the text of a variable without its value: ptxas does not look at values in other
-// places than the sections of variables, which are those of the first kernel's unit.
-func (w *writer) shrunk(entity, start int) []byte {
-	m := w.cutter.module
-	e := &m.Entities[entity]
-	s := w.cutter.names[e.Name] // a declaration has no value
-	list := m.Text[e.Body.Start:e.Body.End]
-	switch {
-	case e.Body.Empty() || bytes.Contains(m.Part(e.Head), []byte("[]")):
-		return w.parts[entity]
-	case list[0] != '{' && len(w.cutter.variables[s.place].functions) == 0:
-		return w.parts[entity]
-	}
-	out := append([]byte{}, m.Text[start:e.Body.Start]...)
-	if !w.cutter.lineInfo {
-		out = append([]byte{}, m.Text[e.Start:e.Body.Start]...)
-	}
-	//rule: A variable with a value has its place among those, whatever the value is.
-	value := "1"
-	if list[0] == '{' {
-		value = "{1}"
-	}
-	out = append(out, value...)
-	out = w.pad(out, list)
-	out = append(out, m.Text[e.Body.End:e.End]...)
-	if !w.cutter.lineInfo {
-		out = append(out, '\n')
-	}
-	return out
-}
-
 // pad adds as many ends of lines as a text has that was left out.
 func (w *writer) pad(to, text []byte) []byte {
+	//rule: Line numbers are those of the PTX.
+	//mutate: false
 	if w.cutter.lineInfo {
 		for range bytes.Count(text, []byte("\n")) {
 			to = append(to, '\n')
