@@ -56,10 +56,14 @@ func run(t *testing.T, args ...string) (r results, out string, ok bool) {
 }
 
 // TestField: the programs of all layouts are found, compiled and linked, and all links are
-// equal in every mode.
+// equal in every mode. A trial that goes on has nothing to do.
 func TestField(t *testing.T) {
-	toolkits := kit.Toolkits(t)
-	r, out, ok := run(t)
+	toolkits, kept := kit.Toolkits(t), t.TempDir()
+	r, out, ok := run(t, "-results", kept)
+	if again, out, ok := run(t, "-results", kept, "-for", "1ns"); !ok || strings.Contains(out, " were left ") ||
+		!strings.HasPrefix(out, "0 sources were compiled") || len(again.Programs) != len(r.Programs) {
+		t.Errorf("the second trial did more than read the results:\n%s", out)
+	}
 	if !ok {
 		t.Errorf("the trial failed:\n%s", out)
 	}
@@ -83,6 +87,26 @@ func TestField(t *testing.T) {
 		}
 		if row := fmt.Sprintf("\n| %s | %d |", p.Name, p.Files); !strings.Contains(out, row) {
 			t.Errorf("the page lacks %q", row)
+		}
+	}
+}
+
+// TestBase: LTO-IR of one release and target is linked by another release for others, and
+// native code for later targets of its family.
+func TestBase(t *testing.T) {
+	toolkits := kit.Toolkits(t)
+	first, last := toolkits[0].Release(), toolkits[len(toolkits)-1].Release()
+	r, out, ok := run(t, "-only", "tables", "-base", "sm_80", "-compiler", first, "-releases", last,
+		"-archs", "sm_86,sm_90", "-forms", "compressed,plain", "-modes", "exact", "-cache", t.TempDir())
+	if !ok || len(r.Programs) != 1 || len(r.Programs[0].Links) != 4 {
+		t.Fatalf("%+v\n%s", r, out)
+	}
+	if !strings.Contains(out, "\n6 sources were compiled") { // for sm_80 by both, and for sm_90
+		t.Errorf("want 6 compilations:\n%s", out)
+	}
+	for _, l := range r.Programs[0].Links {
+		if l.Outcome != "equal" || len(l.CPU) != 2 {
+			t.Errorf("%+v", l)
 		}
 	}
 }

@@ -21,6 +21,7 @@ import (
 // A compiler makes objects, and keeps them with the digests of all files that took part.
 type compiler struct {
 	dir     string // of the kept objects
+	root    string // of the programs
 	limit   time.Duration
 	slots   chan struct{} // one for each process that may run at the same time
 	mu      sync.Mutex
@@ -76,7 +77,7 @@ func (c *compiler) run(stop context.Context, tk kit.Toolkit, dir string, words [
 	case ctx.Err() != nil:
 		return fmt.Errorf("did not compile within %s", c.limit)
 	case err != nil:
-		places := strings.NewReplacer(dir+"/", "", tk.Root+"/", "")
+		places := strings.NewReplacer(dir+"/", "", tk.Root+"/", "", c.root+"/", "")
 		return fmt.Errorf("%w: %s", err, places.Replace(firstError(string(out))))
 	}
 	return nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -142,7 +143,8 @@ func TestPage(t *testing.T) {
 		"| one | 1 | 3 | all 1 | 1.50 | 1.00 | 2.00 | 0.25 |\n| two | 2 | 3 | **1 of 2** | 3.00 | 2.00 | 4.00 | 0.50 |\n",
 		"| none | 1 | 0 | not built | 0.00 ", "| 3 programs | 4 | 6 |  | 4.50 |",
 		`| two | 13.0 sm_80 compressed | exact: linked.cubin:  sections, .a\|b | b.o |` + "\n",
-		"| none | 1 | x.cu: error: no |\n",
+		"| none | 1 | x.cu: error: no |\n", "| programs | 2 linked, 2 of them from all their sources; 1 not built |\n",
+		"| links | 3 compared, 2 good, 1 different |\n", "| runs | 3 of nvlink, 3 exact, 3 from the cache, 3 fast |\n",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q:\n%s", want, page)
@@ -165,20 +167,104 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-func TestResultsFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "results.json")
-	if r, err := readResults(path); err != nil || len(r.Programs) != 0 {
-		t.Errorf("got %v, %v", r, err)
-	}
-	if err := someResults().write(path); err != nil {
-		t.Fatal(err)
-	}
-	r, err := readResults(path)
+// TestStore: a trial that goes on knows what was linked before, in which modes, and what was
+// not good.
+func TestStore(t *testing.T) {
+	dir := t.TempDir()
+	good := Entry{Program: "a/good", Setting: "13.0 sm_80 plain", Files: 2, Time: time.Unix(1e9, 0),
+		Link: &Link{Toolkit: "13.0", Arch: "sm_80", Form: plain, Outcome: Equal, CPU: map[string]float64{exact: 1}}}
+	bad, missing := good, good
+	bad.Program, bad.Link = "a/bad", &Link{Outcome: Different, Problems: []string{"exact: x"}}
+	missing.Program, missing.Link = "a/missing", nil
+	missing.NotCompiled = []Failure{{"13.0", "x.cu", "error"}}
+	s, err := openStore(dir, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p, ok := r.find("two"); !ok || len(p.Links) != 2 || p.Links[1].Minimized[0] != "b.o" {
-		t.Errorf("got %+v", p)
+	for _, e := range []Entry{good, bad, missing} {
+		if err := s.add(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s, err = openStore(dir, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		program string
+		modes   []string
+		again   bool
+		want    bool
+	}{
+		{"a/good", []string{exact}, true, true}, {"a/good", []string{exact, fast}, false, false},
+		{"a/bad", nil, false, false}, {"a/missing", nil, false, true}, {"a/missing", nil, true, false},
+		{"a/other", nil, false, false},
+	} {
+		if got := s.isDone(c.program, good.Setting, c.modes, c.again); got != c.want {
+			t.Errorf("isDone(%s, %s, %v) = %v", c.program, c.modes, c.again, got)
+		}
+	}
+	r := s.results()
+	if len(r.Programs) != 3 || r.Programs[1].Name != "a/good" || len(r.Programs[1].Links) != 1 ||
+		len(r.Programs[2].NotCompiled) != 1 || dates(r.First, r.Last) != time.Unix(1e9, 0).Format(time.DateOnly) {
+		t.Errorf("got %+v", r)
+	}
+	write(t, filepath.Join(dir, "x"+entryEnding), "{", 0o644)
+	if _, err := openStore(dir, io.Discard); err == nil {
+		t.Error("a file that is no result is accepted")
+	}
+}
+
+// TestOptions: one object serves several settings where that is asked for.
+func TestOptions(t *testing.T) {
+	for _, c := range []struct {
+		base, forms, arch, form, want string
+	}{
+		{"", "compressed,plain", "sm_90", compressed, "90,code=[lto_90,sm_90]"},
+		{"", "compressed", "sm_90", compressed, "90,code=lto_90"},
+		{"", "plain", "sm_90", plain, "90,code=sm_90"},
+		{"", "stored,plain", "sm_90", stored, "90,code=lto_90 -no-compress"},
+		{"sm_80", "compressed", "sm_120", compressed, "80,code=[lto_80,sm_80]"},
+		{"sm_80", "plain", "sm_86", plain, "80,code=[lto_80,sm_80]"},
+		{"sm_80", "compressed,plain", "sm_90", plain, "90,code=sm_90"},
+		{"sm_80", "stored", "sm_90", stored, "80,code=lto_80 -no-compress"},
+	} {
+		tr := &trial{base: c.base, forms: strings.Split(c.forms, ",")}
+		got := strings.Join(tr.options(setting{arch: c.arch, form: c.form}), " ")
+		if want := "-dc -gencode arch=compute_" + c.want; got != want {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}
+
+// TestPrograms: the list of programs is written, read again, and sorted by size.
+func TestPrograms(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "large.cu"), "// a comment", 0o644)
+	write(t, filepath.Join(dir, "small.cu"), "//", 0o644)
+	write(t, filepath.Join(dir, listName), "large: large.cu -DX\nsmall: small.cu\n", 0o644)
+	c := choice{directory: dir, list: filepath.Join(dir, "list.json"), collection: "c", flags: "-O1"}
+	for range 2 {
+		programs, err := c.programs()
+		if err != nil || len(programs) != 2 || programs[0].Name != "c/small" ||
+			describeUnits(programs[1].Units) != dir+":large.cu -DX -O1" {
+			t.Errorf("got %+v, %v", programs, err)
+		}
+		os.Remove(filepath.Join(dir, listName)) // the second time the list is read
+	}
+}
+
+// TestCommand: the page's command line has no folders of the machine.
+func TestCommand(t *testing.T) {
+	c, err := parse([]string{"-results", "/x/results", "-flags", "-O1 -DX", "-archs", "sm_90", "/x/programs"})
+	if want := "go run ./test/tools/field -archs=sm_90 -flags='-O1 -DX' -results=RESULTS DIRECTORY"; err != nil ||
+		c.command != want {
+		t.Errorf("%v, %v", c, err)
+	}
+	if _, err := parse(nil); err == nil {
+		t.Error("a trial without programs is possible")
+	}
+	if c, err := parse([]string{"-results", "x"}); err != nil || !c.choice.isPage {
+		t.Errorf("%+v, %v", c, err)
 	}
 }
 
@@ -187,13 +273,14 @@ func TestResultsFile(t *testing.T) {
 func TestRelativeFolders(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("WARPLD_TEST_CUDA", "")
-	if _, err := (&config{warpld: "w", jobs: 1}).trial(); err == nil {
+	if _, err := (&config{warpld: "w"}).trial(); err == nil {
 		t.Error("a trial without toolkits is possible")
 	}
 	tk := fakeToolkit(t, "")
 	write(t, tk.Tool("nvlink"), "#!/bin/sh\necho Cuda compilation tools, release 1.2, V1.2.3\n", 0o755)
 	t.Setenv("WARPLD_TEST_CUDA", tk.Root)
-	tr, err := (&config{warpld: "w", cache: "kept", forms: plain, jobs: 1}).trial()
+	tr, err := (&config{warpld: "w", places: places{cache: "kept"},
+		targets: targets{archs: "sm_80", forms: plain, modes: exact}}).trial()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,16 +17,16 @@ import (
 
 // A program is what is linked together.
 type program struct {
-	name  string
-	units []unit
+	Name  string
+	Units []unit
 }
 
 // listName is the file of a folder that lists programs.
 const listName = "programs.txt"
 
 // findPrograms returns the programs of a folder in all layouts that it has, or those of a
-// list. Options are added to those of every source.
-func findPrograms(root string, options []string) ([]program, error) {
+// list.
+func findPrograms(root string) ([]program, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {
 		return nil, err
@@ -49,11 +49,6 @@ func findPrograms(root string, options []string) ([]program, error) {
 	}
 	if err == nil && len(found) == 0 {
 		err = fmt.Errorf("%s: no programs in a known layout", root)
-	}
-	for _, p := range found {
-		for i := range p.units {
-			p.units[i].Flags = slices.Concat(p.units[i].Flags, options)
-		}
 	}
 	return found, err
 }
@@ -99,9 +94,9 @@ func (s *programSet) add(name string, u unit) {
 	if !known {
 		at = len(s.list)
 		s.index[name] = at
-		s.list = append(s.list, program{name: name})
+		s.list = append(s.list, program{Name: name})
 	}
-	s.list[at].units = append(s.list[at].units, u)
+	s.list[at].Units = append(s.list[at].Units, u)
 }
 
 // fromText reads lines "program: file.cu flags". Lines of one program need not follow each
@@ -280,10 +275,10 @@ func fromSamples(root string) (found []program, err error) {
 		if err != nil || len(sources) == 0 {
 			continue
 		}
-		p := program{name: filepath.Base(dir)}
+		p := program{Name: filepath.Base(dir)}
 		for _, source := range sources {
 			flags := []string{"-O3", "-I" + filepath.Join(root, "Common")}
-			p.units = append(p.units, unit{dir, filepath.Base(source), flags})
+			p.Units = append(p.Units, unit{dir, filepath.Base(source), flags})
 		}
 		found = append(found, p)
 	}
@@ -300,19 +295,19 @@ func fromLibrary(root string) (found []program, err error) {
 	for _, dir := range dirs {
 		src := filepath.Dir(dir)
 		flags := []string{"-O3", "-I" + filepath.Join(filepath.Dir(src), "include"), "-I" + src}
-		p := program{name: filepath.Base(dir)}
+		p := program{Name: filepath.Base(dir)}
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || filepath.Ext(path) != ".cu" {
 				return err
 			}
 			name, err := filepath.Rel(dir, path)
-			p.units = append(p.units, unit{dir, name, flags})
+			p.Units = append(p.Units, unit{dir, name, flags})
 			return err
 		})
 		if err != nil {
 			return nil, err
 		}
-		if len(p.units) > 0 {
+		if len(p.Units) > 0 {
 			found = append(found, p)
 		}
 	}

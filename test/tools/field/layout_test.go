@@ -82,7 +82,7 @@ func TestCompileCommands(t *testing.T) {
 	}
 	got := ""
 	for _, p := range programs {
-		got += p.name + "=" + describeUnits(p.units) + "\n"
+		got += p.Name + "=" + describeUnits(p.Units) + "\n"
 	}
 	if want := "one=/b:/s/x.cu -DA -x cu; /b:/s/y.cu \ntwo=/b/two:z.cu \n"; got != want {
 		t.Errorf("%s want\n%s", got, want)
@@ -98,17 +98,17 @@ func TestOwnPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	listed, err := fromLists(root)
-	if err != nil || len(listed) != 1 || describeUnits(listed[0].units) !=
+	if err != nil || len(listed) != 1 || describeUnits(listed[0].Units) !=
 		root+":tables/forms.cu -O2 -DWIDTH=3; "+root+":tables/table.cu -O2 -DWIDTH=3" {
 		t.Errorf("list: %+v, %v", listed, err)
 	}
 	samples, err := fromSamples(root)
-	if err != nil || len(samples) != 1 || samples[0].name != "launch" || describeUnits(samples[0].units) !=
+	if err != nil || len(samples) != 1 || samples[0].Name != "launch" || describeUnits(samples[0].Units) !=
 		filepath.Join(root, "Samples/basics/launch")+":launch.cu -O3 -I"+filepath.Join(root, "Common") {
 		t.Errorf("samples: %+v, %v", samples, err)
 	}
 	library, err := fromLibrary(filepath.Dir(root))
-	if err != nil || len(library) != 1 || library[0].name != "waves-cuda" || len(library[0].units) != 2 {
+	if err != nil || len(library) != 1 || library[0].Name != "waves-cuda" || len(library[0].Units) != 2 {
 		t.Errorf("library: %+v, %v", library, err)
 	}
 }
@@ -120,7 +120,7 @@ func TestTextList(t *testing.T) {
 		}
 	}
 	programs, err := fromText("d", "# comment\n\np: a.cu -O3\nq: c.cu\np: b.cu\n")
-	if err != nil || len(programs) != 2 || describeUnits(programs[0].units) != "d:a.cu -O3; d:b.cu " {
+	if err != nil || len(programs) != 2 || describeUnits(programs[0].Units) != "d:a.cu -O3; d:b.cu " {
 		t.Errorf("%+v, %v", programs, err)
 	}
 }

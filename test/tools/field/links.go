@@ -33,18 +33,22 @@ type linking struct {
 	inputs []input
 }
 
-// modes are those that the form has.
-func (l *linking) modes() []string {
-	if l.form == plain {
-		return []string{exact, cached}
+var allModes = []string{exact, cached, fast}
+
+// modesOf returns those of the trial that the form has. The others are compared with exact mode.
+func (t *trial) modesOf(form string) (list []string) {
+	for _, mode := range allModes {
+		if mode == exact || (slices.Contains(t.modes, mode) && (mode != fast || form != plain)) {
+			list = append(list, mode)
+		}
 	}
-	return []string{exact, cached, fast}
+	return list
 }
 
 // result links both ways in all modes, and searches for the objects that the first problem
 // needs.
 func (l *linking) result(name string) (Link, error) {
-	link, runs, err := l.compare(l.inputs, l.modes())
+	link, runs, err := l.compare(l.inputs, l.trial.modesOf(l.form))
 	if err != nil || link.isGood() || link.Outcome == Unknown {
 		return link, err
 	}
@@ -87,6 +91,7 @@ func (l *linking) keep(program string, some []string, mode string, runs map[stri
 	if l.trial.keep == "" {
 		return nil
 	}
+	program = strings.ReplaceAll(program, "/", "-")
 	dir := filepath.Join(l.trial.keep, fmt.Sprintf("%s-%s-%s-%s", program, l.tk.Release(), l.arch, l.form))
 	err := os.MkdirAll(dir, 0o755)
 	for _, in := range l.chosen(some) {

@@ -7,19 +7,21 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
-// line is the progress line of a program.
-func (p *Program) line() string {
-	text := fmt.Sprintf("%s: %s", p.Name, p.equal())
-	for _, l := range p.Links {
-		for _, problem := range l.Problems {
-			text += fmt.Sprintf("\n    %s: %s (minimized: %s)", l.setting(), brief(problem), strings.Join(l.Minimized, " "))
+// line is the progress line of a link.
+func (e *Entry) line() string {
+	text := e.Program + ": " + e.Setting + ": not built"
+	if e.Link != nil {
+		text = e.Program + ": " + e.Setting + ": " + e.Link.Outcome
+		for _, problem := range e.Link.Problems {
+			text += fmt.Sprintf("\n    %s (minimized: %s)", brief(problem), strings.Join(e.Link.Minimized, " "))
 		}
 	}
-	if n := len(p.NotCompiled); n > 0 {
-		text += fmt.Sprintf("\n    %d times a source did not compile; first %s: %s", n, p.NotCompiled[0].Source,
-			p.NotCompiled[0].Error)
+	if n := len(e.NotCompiled); n > 0 {
+		text += fmt.Sprintf("\n    %d sources did not compile; first %s: %s", n, e.NotCompiled[0].Source,
+			e.NotCompiled[0].Error)
 	}
 	return text
 }
@@ -66,6 +68,7 @@ func (r *Results) page() string {
 	var b strings.Builder
 	b.WriteString("# Field trial\n\nWritten by `go run ./test/tools/field`, which compiles programs with nvcc and links " +
 		"them with\nnvlink and with warpld in all modes. Nothing was executed on a GPU. Times are seconds of CPU.\n\n")
+	r.summary(&b)
 	b.WriteString("| outcome | exit code, messages and files of exact mode |\n|---|---|\n" +
 		"| " + Equal + " | the same, byte for byte |\n" +
 		"| " + Notes + " | the same, but for recorded command lines, because nvlink merged for warpld |\n" +
@@ -76,7 +79,57 @@ func (r *Results) page() string {
 	r.programTable(&b)
 	r.problemList(&b)
 	r.notCompiled(&b)
-	return b.String()
+	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+// summary writes what was tried where, and how much of it was good.
+func (r *Results) summary(b *strings.Builder) {
+	linked, whole, links, good := 0, 0, 0, 0
+	modes := map[string]int{}
+	for _, p := range r.Programs {
+		if len(p.Links) > 0 {
+			linked++
+		}
+		if len(p.Links) > 0 && len(p.NotCompiled) == 0 {
+			whole++
+		}
+		links += len(p.Links)
+		for _, l := range p.Links {
+			if l.isGood() {
+				good++
+			}
+			for mode := range l.CPU {
+				modes[mode]++
+			}
+		}
+	}
+	row := func(name, text string) { fmt.Fprintf(b, "| %s | %s |\n", name, cell(text)) }
+	b.WriteString("| | |\n|---|---|\n")
+	row("date", dates(r.First, r.Last))
+	row("warpld", "built from "+strings.Join(r.About.Warpld, ", "))
+	row("toolkits", strings.Join(r.About.Toolkits, ", "))
+	row("machine", strings.Join(r.About.Machines, "; "))
+	row("programs", fmt.Sprintf("%d linked, %d of them from all their sources; %d not built", linked, whole,
+		len(r.Programs)-linked))
+	row("links", fmt.Sprintf("%d compared, %d good, %d different", links, good, links-good))
+	row("runs", fmt.Sprintf("%d of nvlink, %d exact, %d from the cache, %d fast", modes["nvlink"], modes[exact],
+		modes[cached], modes[fast]))
+	for _, name := range slices.Sorted(maps.Keys(r.About.Sources)) {
+		row("`"+name+"`", r.About.Sources[name])
+	}
+	b.WriteString("\n")
+	if len(r.About.Commands) > 0 {
+		fmt.Fprintf(b, "```sh\n%s\n```\n\n", strings.Join(r.About.Commands, "\n"))
+	}
+}
+
+// dates is a day, or the first and the last one.
+func dates(first, last time.Time) string {
+	from, to := first.Format(time.DateOnly), last.Format(time.DateOnly)
+	if from == to {
+		return from
+	}
+	return from + " to " + to
 }
 
 // Reasons are counted without the names and sizes in them.

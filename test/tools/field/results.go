@@ -1,15 +1,12 @@
 package main
 
-import (
-	"encoding/json"
-	"errors"
-	"io/fs"
-	"os"
-	"slices"
-)
+import "time"
 
 // Results are those of a trial, as they are written in JSON.
 type Results struct {
+	About    About     `json:"about"`
+	First    time.Time `json:"first"` // when links were made
+	Last     time.Time `json:"last"`
 	Programs []Program `json:"programs"`
 }
 
@@ -65,38 +62,19 @@ type Link struct {
 }
 
 // setting names the link's toolkit, target and form.
-func (l *Link) setting() string { return l.Toolkit + " " + l.Arch + " " + l.Form }
+func (l *Link) setting() string { return settingName(l.Toolkit, l.Arch, l.Form) }
+
+func settingName(release, arch, form string) string { return release + " " + arch + " " + form }
 
 // isGood reports whether the link went as nvlink's in every mode.
 func (l *Link) isGood() bool { return len(l.Problems) == 0 }
 
-// find returns the results of a program.
-func (r *Results) find(name string) (Program, bool) {
-	i := slices.IndexFunc(r.Programs, func(p Program) bool { return p.Name == name })
-	if i < 0 {
-		return Program{}, false
+// note takes the time of a link into account.
+func (r *Results) note(t time.Time) {
+	if r.First.IsZero() || t.Before(r.First) {
+		r.First = t
 	}
-	return r.Programs[i], true
-}
-
-// readResults reads the results of an earlier trial. A file that does not exist has none.
-func readResults(path string) (*Results, error) {
-	r := &Results{}
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return r, nil
+	if t.After(r.Last) {
+		r.Last = t
 	}
-	if err != nil {
-		return nil, err
-	}
-	return r, json.Unmarshal(data, r)
-}
-
-func (r *Results) write(path string) error {
-	data, err := json.MarshalIndent(r, "", " ")
-	if err != nil {
-		return err
-	}
-	part := path + ".part"
-	return errors.Join(os.WriteFile(part, append(data, '\n'), 0o644), os.Rename(part, path))
 }

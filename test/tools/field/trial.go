@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/test/kit"
 )
 
@@ -23,84 +24,106 @@ const (
 	plain      = "plain"      // native code
 )
 
+var allForms = []string{compressed, stored, plain}
+
 // A trial links programs in all settings.
 type trial struct {
 	compiler *compiler
-	nvlink   string // warpld under nvlink's name
-	work     string // folder for all that is not kept
-	keep     string // folder for inputs and outputs of links with problems, or empty
+	nvcc     *kit.Toolkit // that makes LTO-IR for all releases, or nil if each has its own
+	base     string       // target whose objects all others link where possible, or empty
+	nvlink   string       // warpld under nvlink's name
+	work     string       // folder for all that is not kept
+	keep     string       // folder for inputs and outputs of links with problems, or empty
 	toolkits []kit.Toolkit
 	archs    []string
 	forms    []string
+	modes    []string
 	limit    time.Duration // of a link
 	minimize time.Duration // of the search for the objects that are needed
 	mu       sync.Mutex
 	seeds    map[string][]byte // by toolkit: the cache's digests of tools
 }
 
-// An objectKind is how nvcc is called for one or two forms.
-type objectKind struct {
-	forms   []string
-	options []string
+// A setting is how a program is linked.
+type setting struct {
+	tk         kit.Toolkit
+	arch, form string
 }
 
-// kinds returns how nvcc is called for a target. Compressed LTO-IR and native code are in
-// the same objects if both are asked for.
-func (t *trial) kinds(arch string) (list []objectKind) {
-	number := strings.TrimPrefix(arch, "sm_")
-	code := func(kinds string) []string {
-		return []string{"-dc", "-gencode", "arch=compute_" + number + ",code=" + strings.ReplaceAll(kinds, "N", number)}
-	}
-	isPlain := slices.Contains(t.forms, plain)
-	switch isCompressed := slices.Contains(t.forms, compressed); {
-	case isCompressed && isPlain:
-		list = append(list, objectKind{[]string{compressed, plain}, code("[lto_N,sm_N]")})
-	case isCompressed:
-		list = append(list, objectKind{[]string{compressed}, code("lto_N")})
-	case isPlain:
-		list = append(list, objectKind{[]string{plain}, code("sm_N")})
-	}
-	if slices.Contains(t.forms, stored) {
-		list = append(list, objectKind{[]string{stored}, append(code("lto_N"), "-no-compress")})
+func (s setting) name() string { return settingName(s.tk.Release(), s.arch, s.form) }
+
+// settings returns all of them, in the order in which they are tried.
+func (t *trial) settings() (list []setting) {
+	for _, tk := range t.toolkits {
+		for _, arch := range t.archs {
+			for _, form := range t.forms {
+				list = append(list, setting{tk, arch, form})
+			}
+		}
 	}
 	return list
 }
 
-// program compiles and links a program in every setting.
-func (t *trial) program(ctx context.Context, p program) (Program, error) {
-	result := Program{Name: p.name, Files: len(p.units), Links: []Link{}}
-	for _, tk := range t.toolkits {
-		for _, arch := range t.archs {
-			for _, kind := range t.kinds(arch) {
-				if err := t.links(ctx, tk, arch, kind, p, &result); err != nil {
-					return result, fmt.Errorf("%s: %w", p.name, err)
-				}
-			}
-		}
+// options returns how nvcc is called for a setting. Compressed LTO-IR and native code are in
+// the same objects if both are asked for.
+func (t *trial) options(s setting) []string {
+	from, isBase := s.arch, t.serves(s)
+	if isBase {
+		from = t.base
 	}
-	return result, nil
+	number := strings.TrimPrefix(from, "sm_")
+	code := "lto_" + number
+	switch isBoth := slices.Contains(t.forms, compressed) && slices.Contains(t.forms, plain); {
+	case s.form == stored:
+	case isBase || (isBoth && t.base == ""):
+		code = fmt.Sprintf("[lto_%s,sm_%s]", number, number)
+	case s.form == plain:
+		code = "sm_" + number
+	}
+	list := []string{"-dc", "-gencode", "arch=compute_" + number + ",code=" + code}
+	if s.form == stored {
+		list = append(list, "-no-compress")
+	}
+	return list
 }
 
-// links compiles a program, and links it in the forms that its objects have.
-func (t *trial) links(ctx context.Context, tk kit.Toolkit, arch string, kind objectKind, p program,
-	result *Program) error {
-	inputs, failed := t.compile(ctx, tk, p, kind.options)
-	for i := range failed {
-		failed[i].Setting = tk.Release() + " " + arch + " " + strings.Join(kind.forms, ", ")
+// serves reports whether the objects for the base target are linked in the setting. Native code
+// is only for targets of its family.
+func (t *trial) serves(s setting) bool {
+	if t.base == "" || s.form != plain {
+		return t.base != ""
 	}
-	result.NotCompiled = append(result.NotCompiled, failed...)
-	for _, form := range kind.forms {
-		if ctx.Err() != nil || len(inputs) == 0 {
-			return ctx.Err()
-		}
-		l := &linking{trial: t, tk: tk, arch: arch, form: form, inputs: inputs}
-		link, err := l.result(p.name)
-		if err != nil {
-			return err
-		}
-		result.Links = append(result.Links, link)
+	base, _ := gpu.Parse(t.base)
+	target, _ := gpu.Parse(s.arch)
+	return base.MergesInto(target)
+}
+
+// program compiles and links a program in a setting.
+func (t *trial) program(ctx context.Context, s setting, p program) (Entry, error) {
+	e := Entry{Program: p.Name, Setting: s.name(), Files: len(p.Units)}
+	nvcc := s.tk
+	if t.nvcc != nil && s.form != plain { // nvlink may have rules for code of other releases
+		nvcc = *t.nvcc
 	}
-	return ctx.Err()
+	var inputs []input
+	inputs, e.NotCompiled = t.compile(ctx, nvcc, p, t.options(s))
+	if ctx.Err() != nil {
+		return e, ctx.Err()
+	}
+	for i := range e.NotCompiled {
+		e.NotCompiled[i].Setting = e.Setting
+	}
+	e.Time = time.Now().UTC().Truncate(time.Second)
+	if len(inputs) == 0 {
+		return e, nil
+	}
+	l := &linking{trial: t, tk: s.tk, arch: s.arch, form: s.form, inputs: inputs}
+	link, err := l.result(p.Name)
+	if err != nil {
+		return e, fmt.Errorf("%s: %w", p.Name, err)
+	}
+	e.Link = &link
+	return e, ctx.Err()
 }
 
 // An input is an object with the name that links have for it.
@@ -109,10 +132,10 @@ type input struct{ name, path string }
 // compile compiles all sources. What does not compile is not linked.
 func (t *trial) compile(ctx context.Context, tk kit.Toolkit, p program, options []string) (
 	inputs []input, failed []Failure) {
-	objects, errs := make([]string, len(p.units)), make([]error, len(p.units))
+	objects, errs := make([]string, len(p.Units)), make([]error, len(p.Units))
 	var group errgroup.Group
 	group.SetLimit(cap(t.compiler.slots))
-	for i, u := range p.units {
+	for i, u := range p.Units {
 		group.Go(func() error {
 			objects[i], errs[i] = t.compiler.object(ctx, tk, u, options)
 			return nil
@@ -120,7 +143,7 @@ func (t *trial) compile(ctx context.Context, tk kit.Toolkit, p program, options 
 	}
 	group.Wait() // errors are in errs
 	taken := map[string]int{}
-	for i, u := range p.units {
+	for i, u := range p.Units {
 		if errs[i] != nil {
 			failed = append(failed, Failure{Source: u.Source, Error: errs[i].Error()})
 			continue
