@@ -38,6 +38,8 @@ func commands() []command {
 			"compile for ThinLTO as LLVM's linkers ask for it", runDistribute},
 		{"explain", "explain [--removed|--why-live=SYMBOL|--map] RECORD",
 			"say what a link did and why, from what --warpld-record wrote", explainRecord},
+		{"gate", "gate --baseline=FILE [--update] [--ratchet] [--format=FORMAT] [--output=FILE] FILE...|RECORD",
+			"fail if kernels need more registers, memory or code than a baseline has, or are gone", compareWithBaseline},
 		{"help", "help", "show this text", help},
 		{"inspect", "inspect FILE...", "show what the linker sees in its inputs", inspect},
 		{"man", "man", "print the manual page, in roff", man},
@@ -47,6 +49,8 @@ func commands() []command {
 			"show a link as a page, from what --warpld-record wrote", writeReport},
 		{"run", "run [--cuda=DIR] -- COMMAND...", "run a build in which nvcc links with warpld", runBuild},
 		{"shim", "shim [--cuda=DIR] DIR", "make a directory whose nvcc links with warpld", makeShim},
+		{"size", "size [--by=TABLE,...|--json|--html=FILE] [--all] FILE... | size --diff OLD NEW",
+			"show what device code takes how many bytes of objects, libraries and wheels, and what is there twice", showSize},
 		{"toolkit", "toolkit [--cuda=DIR]", "show which CUDA toolkit is used and where it was sought", showToolkit},
 		{"version", "version", "show which warpld this is", showVersion},
 	}

@@ -26,7 +26,7 @@ var style string
 // every link would wait for it.
 func Write(w io.Writer, r *record.Record) error {
 	page := template.Must(template.New("page").Funcs(template.FuncMap{
-		"time": duration, "bytes": size, "name": message.Demangle, "base": filepath.Base, "files": files,
+		"time": duration, "bytes": byteText, "name": message.Demangle, "base": filepath.Base, "files": files,
 	}).Parse(pageText))
 	return page.Execute(w, &view{
 		Record: r, Style: template.CSS(style), Timeline: newTimeline(r), Graph: newGraph(r),
@@ -119,8 +119,8 @@ func duration(us int64) string {
 	return fmt.Sprintf("%.1f ms", float64(us)/1000)
 }
 
-// size writes bytes for people.
-func size(n int64) string {
+// byteText writes bytes for people.
+func byteText(n int64) string {
 	switch {
 	case n >= 10<<20:
 		return fmt.Sprintf("%d MB", n>>20)

@@ -131,7 +131,7 @@ func kernels(r *record.Record) []kernelRow {
 		row := kernelRow{Kernel: k}
 		var banks []string
 		for _, bank := range slices.Sorted(maps.Keys(k.Constant)) {
-			banks = append(banks, bank+": "+size(int64(k.Constant[bank])))
+			banks = append(banks, bank+": "+byteText(int64(k.Constant[bank])))
 		}
 		row.Banks = strings.Join(banks, ", ")
 		if o, ok := OccupancyOf(r.Target, blockSize, k.Registers, k.Shared); ok {

@@ -30,6 +30,7 @@ type Resources struct {
 	Shared   uint64      // bytes of a block, without what the launch adds
 	Constant []BankUsage // in the order of the banks
 	Code     uint64      // bytes of instructions
+	Params   int         // bytes of parameters
 	Images   Images
 }
 
@@ -131,6 +132,8 @@ func (f *File) readKernel(s *elf64.Section, r *Resources) error {
 		switch row.Attribute {
 		case EIATTR_NUM_BARRIERS:
 			r.Barriers = int(row.Value & 0xff)
+		case EIATTR_CBANK_PARAM_SIZE:
+			r.Params = int(row.Value)
 		case EIATTR_ANNOTATIONS:
 			r.Spills += spills(row.Data)
 		}

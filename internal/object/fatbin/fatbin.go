@@ -26,6 +26,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 
 	"github.com/warpld/warpld/internal/gpu"
@@ -119,6 +120,19 @@ type Member struct {
 	expanded   int64
 }
 
+// Header returns where the header of the member is, and how long it is with identifier
+// and options.
+func (m *Member) Header() (offset, size int64) { return m.start, m.Offset - m.start }
+
+// Compressed returns how many bytes of the payload in the file are compressed code. It is
+// 0 for a stored payload.
+func (m *Member) Compressed() int64 {
+	if m.Flags&(LZ4|Zstd) == 0 {
+		return 0
+	}
+	return m.compressed
+}
+
 // IsContainer reports whether data starts as a container does.
 func IsContainer(data []byte) bool {
 	return len(data) >= 4 && binary.LittleEndian.Uint32(data) == magic
@@ -128,21 +142,38 @@ func IsContainer(data []byte) bool {
 // their members.
 func Read(r io.ReaderAt, size int64) ([]Container, error) {
 	var containers []Container
-	var end int64
-	for {
-		offset, err := skipZeros(r, end, size)
-		if err != nil {
-			return nil, &Error{offset, err}
-		}
-		if offset == size {
-			return containers, nil
-		}
-		c, err := readContainer(r, offset, size)
+	for c, err := range All(r, size) {
 		if err != nil {
 			return nil, err
 		}
-		containers = append(containers, *c)
-		end = offset + c.Size
+		containers = append(containers, c)
+	}
+	return containers, nil
+}
+
+// All returns the containers in the first size bytes of r one after the other, with the
+// headers of their members. After an error, which is an *Error, there are no more.
+func All(r io.ReaderAt, size int64) iter.Seq2[Container, error] {
+	return func(yield func(Container, error) bool) {
+		for end := int64(0); ; {
+			offset, err := skipZeros(r, end, size)
+			if err != nil {
+				yield(Container{}, &Error{offset, err})
+				return
+			}
+			if offset == size {
+				return
+			}
+			c, err := readContainer(r, offset, size)
+			if err != nil {
+				yield(Container{}, err)
+				return
+			}
+			if !yield(*c, nil) {
+				return
+			}
+			end = offset + c.Size
+		}
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 const (
 	RelocatableSection = "__nv_relfatbin" // device code to be linked
 	LinkedSection      = ".nv_fatbin"     // device code that needs no link
+	SegmentSection     = ".nvFatBinSegment"
 	moduleIDSection    = "__nv_module_id"
-	segmentSection     = ".nvFatBinSegment"
 )
 
 // Module ids that do not name a module of this object: code that needs no

@@ -13,7 +13,7 @@ import (
 func Carry(fatbin []byte, moduleID string, refs *HostRefs) []byte {
 	w := &writer{}
 	w.section(RelocatableSection, fatbin)
-	w.section(segmentSection, segment())
+	w.section(SegmentSection, segment())
 	w.section(moduleIDSection, append([]byte(moduleID), 0))
 	if refs != nil {
 		for _, l := range refs.Lists() {
