@@ -2,7 +2,7 @@
 //
 // If the first argument is one of warpld's commands, that command runs. Otherwise
 // warpld links as nvlink does. Under the name nvlink, and under the names of the programs
-// that clang and rustc call, it always links.
+// that clang and rustc call, it always links. Under the name ptxas it assembles.
 package main
 
 import (
@@ -19,6 +19,7 @@ import (
 	"github.com/warpld/warpld/internal/engine/worker"
 	"github.com/warpld/warpld/internal/link"
 	"github.com/warpld/warpld/internal/options"
+	"github.com/warpld/warpld/internal/ptxas"
 	"golang.org/x/term"
 )
 
@@ -52,6 +53,9 @@ func run(ctx context.Context) int {
 	args := os.Args[1:]
 	if translate := options.StandIn(filepath.Base(os.Args[0])); translate != nil {
 		return link.RunAs(ctx, caller, translate, args)
+	}
+	if filepath.Base(os.Args[0]) == "ptxas" {
+		return ptxas.Run(ctx, ptxas.Caller{Streams: caller.Streams(), Origin: caller.Origin}, args)
 	}
 	asNvlink := filepath.Base(os.Args[0]) == "nvlink"
 	if !asNvlink && (len(args) == 0 || command.Known(args[0])) {

@@ -15,6 +15,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"warpld":               main,
 		"nvlink":               main,
+		"ptxas":                main,
 		"clang-nvlink-wrapper": main,
 		"llvm-bitcode-linker":  main,
 	})

@@ -1,17 +1,17 @@
 // Package shim makes the switch for nvcc builds: a directory that can be used in place of a
-// CUDA toolkit, in which nvlink is warpld and everything else is the real toolkit. The toolkit
-// itself is not changed.
+// CUDA toolkit, in which nvlink and ptxas are warpld and everything else is the real toolkit. The
+// toolkit itself is not changed.
 //
-// How it works: nvcc runs a bare "nvlink" through sh after it has put the directories of
+// How it works: nvcc runs a bare "nvlink" or "ptxas" through sh after it has put the directories of
 // nvcc.profile at the front of PATH. It reads the profile, and sets its own directory _HERE_,
 // from the path by which it was started, without following links. So a link to nvcc beside a
 // profile of our own is enough to be found first:
 //
 //	DIR/warpld-shim.json       the toolkit that this stands for
 //	DIR/bin/nvcc            -> the real one
-//	DIR/bin/nvlink          -> warpld
+//	DIR/bin/nvlink, ptxas   -> warpld
 //	DIR/bin/nvcc.profile       the real one's text, see profile
-//	DIR/bin/crt, ptxas, ... -> the real ones
+//	DIR/bin/crt, ...        -> the real ones
 //	DIR/include, lib64, ... -> the real ones
 //
 // The last two lines are for tools that search by directories: nvcc itself reads crt/link.stub
@@ -38,7 +38,7 @@ import (
 var (
 	binLinks = []string{
 		"__nvcc_device_query", "bin2c", "crt", "cu++filt", "cudafe++", "cuobjdump",
-		"fatbinary", "nvdisasm", "nvprune", "ptxas", "tileiras",
+		"fatbinary", "nvdisasm", "nvprune", "tileiras",
 	}
 	rootLinks = []string{
 		"cccl", "extras", "include", "lib", "lib64", "nvml", "nvvm", "targets", "version.json",
@@ -48,7 +48,7 @@ var (
 // ErrNotShim is for a directory that holds something else.
 var ErrNotShim = errors.New("not a shim")
 
-// Make makes dir a shim of the toolkit whose nvlink is the program self. An existing shim is
+// Make makes dir a shim of the toolkit whose nvlink and ptxas are the program self. An existing shim is
 // updated. Every entry is written by a rename, so that builds and a second Make may run at the
 // same time.
 func Make(dir string, tk *toolkit.Toolkit, self string) error {
@@ -81,6 +81,11 @@ func Make(dir string, tk *toolkit.Toolkit, self string) error {
 	s.file("bin/nvcc.profile", text)
 	s.link("bin/nvcc", nvcc)
 	s.link("bin/nvlink", self)
+	if tk.PTXAS.Found() {
+		s.link("bin/ptxas", self)
+	} else {
+		s.linkFirst("bin/ptxas")
+	}
 	for _, name := range binLinks {
 		s.linkFirst("bin/"+name, filepath.Join(filepath.Dir(nvcc), name), filepath.Join(tk.Root, "bin", name))
 	}

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -32,7 +33,11 @@ func setUp(t *testing.T, files ...string) (root string, tk *toolkit.Toolkit, sel
 		write(t, filepath.Join(root, "cuda", f), "", 0o755)
 	}
 	cuda := filepath.Join(root, "cuda")
-	return root, &toolkit.Toolkit{Root: cuda, NVCC: toolkit.File{Path: filepath.Join(cuda, "bin/nvcc")}}, self
+	tk = &toolkit.Toolkit{Root: cuda, NVCC: toolkit.File{Path: filepath.Join(cuda, "bin/nvcc")}}
+	if slices.Contains(files, "bin/ptxas") {
+		tk.PTXAS.Path = filepath.Join(cuda, "bin/ptxas")
+	}
+	return root, tk, self
 }
 
 func write(t *testing.T, path, content string, mode os.FileMode) {
@@ -98,7 +103,7 @@ func TestMake(t *testing.T) {
 		"bin/nvcc.profile": shimProfile,
 		"bin/nvlink":       "-> warpld",
 		"bin/crt":          "-> cuda/bin/crt",
-		"bin/ptxas":        "-> cuda/bin/ptxas",
+		"bin/ptxas":        "-> warpld",
 		"include":          "-> cuda/include",
 		"targets":          "-> cuda/targets",
 	}
@@ -138,7 +143,7 @@ func TestMakeDebian(t *testing.T) {
 		"bin/nvcc":         "-> cuda/lib/nvidia-cuda-toolkit/bin/nvcc",
 		"bin/nvcc.profile": "PATH += $/cuda/lib/nvidia-cuda-toolkit/bin:\nPATH += $(_HERE_):\n",
 		"bin/crt":          "-> cuda/lib/nvidia-cuda-toolkit/bin/crt",
-		"bin/ptxas":        "-> cuda/bin/ptxas",
+		"bin/ptxas":        "-> warpld",
 		"lib":              "-> cuda/lib",
 	} {
 		if got[name] != want {

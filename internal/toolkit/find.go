@@ -126,7 +126,7 @@ func (s *search) nvvmPath() {
 }
 
 // origin tries the parent of the directory of this program, if it is the root of a shim, or of
-// a toolkit in which warpld is the nvlink. A warpld that is merely installed in /usr/bin does
+// a toolkit in which warpld is the nvlink or the ptxas. A warpld that is merely installed in /usr/bin does
 // not determine the toolkit.
 func (s *search) origin() {
 	path := s.q.Origin
@@ -143,7 +143,7 @@ func (s *search) origin() {
 	switch dir := filepath.Dir(filepath.Dir(absolute(path))); {
 	case isShim(dir):
 		s.root(fromShim, dir)
-	case filepath.Base(path) == "nvlink":
+	case filepath.Base(path) == "nvlink", filepath.Base(path) == "ptxas":
 		s.root(fromBeside, dir)
 	default:
 		s.note(fromBeside, "", path, "not in a shim")
@@ -334,7 +334,7 @@ func (s *search) seek(place, dir string, p *part) string {
 	return ""
 }
 
-// isSelf keeps us from starting ourselves as the vendor's nvlink.
+// isSelf keeps us from starting ourselves as the vendor's nvlink or ptxas.
 func (s *search) isSelf(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && s.self != nil && os.SameFile(info, s.self)
