@@ -8,7 +8,7 @@ import (
 
 // mostReached bounds the sum of the functions that kernels reach, so that no program takes
 // memory in the square of its size.
-const mostReached = 1 << 24
+const mostReached = 1 << 23
 
 // arrange finds the order of the kernels in the file, what they reach, and what they share.
 func (c *cutter) arrange() error {
@@ -180,19 +180,22 @@ func (c *cutter) findIntroduced(isIndirect []bool) {
 	ofTaken := c.reach(make([]int, len(c.functions)), 1, taken)
 	c.introduced = make([][]int, len(c.order))
 	known := make([]bool, len(c.externs))
-	for place, f := range c.order {
-		functions := c.reached[place]
-		if isIndirect[f] {
-			//rule: A kernel that uses function pointers uses the external functions of all taken functions.
-			functions = append(slices.Clip(functions), ofTaken...)
-		}
-		for _, g := range functions {
-			for _, x := range c.functions[g].externs {
+	use := func(place int, functions []int) {
+		for _, f := range functions {
+			for _, x := range c.functions[f].externs {
 				if !known[x] {
 					known[x] = true
 					c.introduced[place] = append(c.introduced[place], x)
 				}
 			}
+		}
+	}
+	for place, f := range c.order {
+		use(place, c.reached[place])
+		if isIndirect[f] {
+			//rule: A kernel that uses function pointers uses the external functions of all taken functions.
+			use(place, ofTaken)
+			ofTaken = nil // they are known now
 		}
 		//rule: The external functions of a kernel are numbered in the order of their declarations.
 		slices.Sort(c.introduced[place])

@@ -137,6 +137,9 @@ func (c *cutter) name(e *ptx.Entity, s symbol) error {
 	return c.checkHead(e)
 }
 
+// mostExterns is more than the driver defines.
+const mostExterns = 1 << 10
+
 // declare notes the functions that the program declares only, and checks other declarations.
 func (c *cutter) declare(place int) error {
 	e := &c.module.Entities[place]
@@ -158,7 +161,9 @@ func (c *cutter) declare(place int) error {
 	case e.Linkage != ptx.Extern:
 		return refuseEntity(Undefined, e)
 	}
-	s = symbol{externKind, len(c.externs)}
+	if s = (symbol{externKind, len(c.externs)}); s.place == mostExterns {
+		return refuse(TooLarge, "")
+	}
 	c.externs = append(c.externs, extern{place, e.Name})
 	return c.name(e, s)
 }

@@ -122,6 +122,30 @@ func TestTogether(t *testing.T) {
 	}
 }
 
+// TestExterns: which kernel is the first to use an external function.
+func TestExterns(t *testing.T) {
+	externs := ".extern .func x1; .extern .func x2; .extern .func x3; .extern .func x4;\n"
+	for text, want := range map[string]string{
+		".entry a() { call.uni x4; call.uni x1; } .entry b() { call.uni x2; } .entry c() { call.uni x3; call.uni x2; }"://
+		"c[x2 x3] b[] a[x1 x4]",
+		// All that taken functions use is used by the first kernel with function pointers.
+		".func f() { call.uni x3; } .global .u64 v = f; .entry a() { call.uni x1; } .entry b() { call.uni x3; }" +
+			".entry c() { p: .callprototype _ (); call %rd1, (), p; }": "c[x3] b[] a[x1]",
+		// A kernel has function pointers if a function that it calls has.
+		".func f() { ret; } .func g() { mov.u64 %rd1, f; } .entry a() { call.uni g; } .entry b() { call.uni x1; }" +
+			".entry c() { ret; } .entry d() { ret; }": "a[] b[x1] d[] c[]",
+	} {
+		p := cut(t, head+externs+text, 0)
+		var got []string
+		for _, k := range p.Kernels {
+			got = append(got, fmt.Sprintf("%s%v", k.Name, k.Externs))
+		}
+		if got := strings.Join(got, " "); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
 // TestValues: variables have other values in units without the first kernel.
 func TestValues(t *testing.T) {
 	for value, want := range map[string]string{
@@ -264,6 +288,27 @@ func TestBundles(t *testing.T) {
 	k := slices.IndexFunc(p.Kernels, func(k Kernel) bool { return k.Name == "kernel50" })
 	if u := p.Units[p.Kernels[k].Unit]; len(u.Kernels) != 1 {
 		t.Errorf("the large kernel is with %v", u.Kernels)
+	}
+}
+
+// BenchmarkCut shows the speed on a program of many kernels.
+func BenchmarkCut(b *testing.B) {
+	var text strings.Builder
+	text.WriteString(head)
+	for i := range 200 {
+		fmt.Fprintf(&text, ".global .align 4 .u32 v%d = 1;\n.visible .entry kernel%d(\n\t.param .u64 p%d\n)\n{\n", i, i, i)
+		for j := range 300 {
+			fmt.Fprintf(&text, "\tld.global.u32 \t%%r%d, [%%rd%d+%d];\n\tadd.s32 \t%%r%d, %%r%d, 17;\n\tsetp.gt.s32 \t%%p1, "+
+				"%%r%d, %%r%d;\n\t@%%p1 bra \t$L__BB%d_%d;\n\n$L__BB%d_%d:\n", j, j+1, j*4, j+2, j, j, j+1, i, j, i, j)
+		}
+		fmt.Fprintf(&text, "\tret;\n\t// end of kernel%d\n}\n", i)
+	}
+	source := []byte(text.String())
+	b.SetBytes(int64(len(source)))
+	for b.Loop() {
+		if _, err := Cut(source, Settings{BundleSize: DefaultBundleSize}); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 
