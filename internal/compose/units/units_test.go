@@ -3,6 +3,7 @@ package units
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -317,30 +318,60 @@ func FuzzCut(f *testing.F) {
 	f.Add([]byte(head+".func f() { ret; } .global .u64 t = f; .entry k() { call.uni f; } .entry l() { ret; }"), 0)
 	f.Add([]byte(head+".file 1 \"a\"\n.extern .func (.param .b32 r) v (.param .b64 a);\n.entry k() { "+
 		"call.uni (r), v, (a); }\n.visible .entry l()\n{ .loc 1 1 1\n ret; }"), 100)
-	f.Fuzz(func(t *testing.T, text []byte, size int) {
-		p, err := Cut(text, Settings{BundleSize: size})
-		if err != nil {
-			var refused *Refused
-			if !errors.As(err, &refused) {
-				t.Fatalf("%v is no refusal", err)
-			}
-			return
+	f.Fuzz(checkCut)
+}
+
+// checkCut cuts a text and checks what comes of it.
+func checkCut(t *testing.T, text []byte, size int) {
+	p, err := Cut(text, Settings{BundleSize: size})
+	if err != nil {
+		var refused *Refused
+		if !errors.As(err, &refused) {
+			t.Fatalf("%v is no refusal", err)
 		}
-		seen := 0
-		for i, u := range p.Units {
-			for _, k := range u.Kernels {
-				if p.Kernels[k].Unit != i {
-					t.Fatalf("kernel %d of unit %d is in unit %d", k, i, p.Kernels[k].Unit)
-				}
-				seen++
+		return
+	}
+	seen := 0
+	for i, u := range p.Units {
+		for _, k := range u.Kernels {
+			if p.Kernels[k].Unit != i {
+				t.Fatalf("kernel %d of unit %d is in unit %d", k, i, p.Kernels[k].Unit)
 			}
-			again, err := Cut(u.Text, Settings{BundleSize: 1 << 30})
-			if err != nil || len(again.Kernels) != len(u.Kernels)+len(u.Stubs) {
-				t.Fatalf("unit %d: %v\n%q", i, err, u.Text)
+			seen++
+		}
+		again, err := Cut(u.Text, Settings{BundleSize: 1 << 30})
+		if err != nil || len(again.Kernels) != len(u.Kernels)+len(u.Stubs) {
+			t.Fatalf("unit %d: %v\n%q", i, err, u.Text)
+		}
+	}
+	if seen != len(p.Kernels) {
+		t.Fatalf("%d of %d kernels", seen, len(p.Kernels))
+	}
+}
+
+// TestDamaged cuts programs in which bytes are changed, dropped or doubled.
+func TestDamaged(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	texts := []string{
+		head + ".extern .func (.param .b32 r) v (.param .b64 a);\n.func f() { call.uni (r), v, (a); }\n" +
+			".global .u64 t[2] = {f, 1};\n.entry k() { call.uni f; }\n.weak .entry l() { $L__BB1_2: bra $L__BB1_2; }",
+		head + ".file 1 \"a\"\n.extern .func v;\n.entry k()\n{ call.uni v; }\n.visible .entry l()\n{ .loc 1 1 1\n ret; }",
+	}
+	for range 5000 {
+		text := []byte(texts[random.IntN(len(texts))])
+		for range 1 + random.IntN(3) {
+			at := random.IntN(max(len(text)-20, 1))
+			switch random.IntN(4) {
+			case 0:
+				text[at] = "{}();,.:$% \n=\"/*kvf1"[random.IntN(20)]
+			case 1:
+				text = slices.Delete(text, at, min(at+1+random.IntN(9), len(text)-20))
+			case 2:
+				text = slices.Insert(text, at, text[at:min(at+1+random.IntN(30), len(text))]...)
+			case 3:
+				text = text[:at+20]
 			}
 		}
-		if seen != len(p.Kernels) {
-			t.Fatalf("%d of %d kernels", seen, len(p.Kernels))
-		}
-	})
+		checkCut(t, text, random.IntN(2)*200)
+	}
 }

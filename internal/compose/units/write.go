@@ -20,6 +20,7 @@ type writer struct {
 	seen         []int         // functions that are in a unit: its number
 	units        int           // how many are written
 	shared       int           // size of base
+	lines        int           // what lines that are left out take, if lines count
 	written      int           // size of all units
 	limit        int           // of written
 }
@@ -63,8 +64,8 @@ func newWriter(c *cutter) (*writer, error) {
 		w.shared += len(w.plain[i])
 	}
 	w.findIntroducers()
-	if w.tail = m.Text[end:]; !c.lineInfo {
-		w.tail = nil
+	if c.lineInfo {
+		w.tail, w.lines = m.Text[end:], bytes.Count(m.Text, []byte("\n"))+len(m.Entities)
 	}
 	return w, nil
 }
@@ -87,7 +88,7 @@ func (w *writer) unit(kernels []int) (Unit, error) {
 	together := c.isTogether[kernels[0]]
 	u := Unit{Kernels: kernels, Stubs: w.stubs(kernels, together)}
 	entries := map[int][]byte{} // by entity
-	size := w.shared + len(w.tail)
+	size := w.shared + len(w.tail) + w.lines
 	for _, k := range kernels {
 		i := c.functions[c.order[k]].entity
 		entries[i] = w.parts[i]
