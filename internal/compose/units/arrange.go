@@ -26,18 +26,16 @@ func (c *cutter) arrange() error {
 	if c.anyTaken && c.lineInfo {
 		return refuse(LinesAndTables, "")
 	}
-	isIndirect, err := c.findIndirect()
-	if err != nil {
-		return err
-	}
+	isIndirect := c.findIndirect()
 	if c.anyTaken {
 		//rule: If the address of a function is taken, the kernels are sorted: those that use function pointers first.
 		c.order = listsort.Sort(c.order, func(p, q int) bool { return isIndirect[p] || !isIndirect[q] })
 	}
+	var err error
 	if c.reached, err = c.reachedBy(c.order); err != nil {
 		return err
 	}
-	c.findTogether(isIndirect)
+	c.findTogether()
 	c.findIntroduced(isIndirect)
 	return nil
 }
@@ -88,37 +86,48 @@ func (c *cutter) functionVariables() []bool {
 	return holds
 }
 
-// findIndirect finds the kernels that use function pointers, by their places in functions.
-func (c *cutter) findIndirect() ([]bool, error) {
-	isIndirect := make([]bool, len(c.functions))
+// findIndirect finds the functions that use function pointers, and those that have to do with
+// taken functions at all.
+func (c *cutter) findIndirect() (isIndirect []bool) {
+	isIndirect, c.isRelated = make([]bool, len(c.functions)), make([]bool, len(c.functions))
 	if !c.anyTaken {
-		return isIndirect, nil
+		return isIndirect
 	}
 	holds := c.functionVariables()
 	callers := make([][]int, len(c.functions))
-	var todo []int
 	for i := range c.functions {
-		f := &c.functions[i]
-		for _, g := range f.calls {
+		for _, g := range c.functions[i].calls {
 			callers[g] = append(callers[g], i)
 		}
+	}
+	for i := range c.functions {
+		f := &c.functions[i]
 		//rule: A kernel that names a table of functions uses function pointers.
 		//mutate: false
 		names := slices.ContainsFunc(f.variables, func(v int) bool { return holds[v] })
 		if f.hasPrototype || len(f.takes) > 0 || names {
-			todo = append(todo, i)
+			mark(isIndirect, callers, i)
+			mark(c.isRelated, callers, i)
+		}
+		if c.isTaken[i] {
+			//rule: The code of a kernel that calls a taken function depends on that the function is taken.
+			mark(c.isRelated, callers, i)
 		}
 	}
-	for len(todo) > 0 {
+	return isIndirect
+}
+
+// mark marks a function and those that call it, and so on.
+func mark(marks []bool, callers [][]int, function int) {
+	for todo := []int{function}; len(todo) > 0; {
 		f := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		if !isIndirect[f] {
-			isIndirect[f] = true
+		if !marks[f] {
+			marks[f] = true
 			//rule: A kernel uses function pointers if a function that it calls does.
 			todo = append(todo, callers[f]...)
 		}
 	}
-	return isIndirect, nil
 }
 
 // reachedBy returns the functions that each of the list reaches, with itself, in the order of
@@ -155,16 +164,10 @@ func (c *cutter) reach(seen []int, mark int, list []int) []int {
 
 // findTogether finds the kernels whose code depends on all functions that are taken: they and
 // the first kernel are in one unit.
-func (c *cutter) findTogether(isIndirect []bool) {
+func (c *cutter) findTogether() {
 	c.isTogether = make([]bool, len(c.order))
-	if !c.anyTaken {
-		return
-	}
 	for place, f := range c.order {
-		//rule: The code of a kernel that calls a taken function depends on that the function is taken.
-		//mutate: false
-		callsTaken := slices.ContainsFunc(c.reached[place], func(g int) bool { return c.isTaken[g] })
-		c.isTogether[place] = place == 0 || isIndirect[f] || callsTaken
+		c.isTogether[place] = c.anyTaken && (place == 0 || c.isRelated[f])
 	}
 }
 

@@ -1,7 +1,6 @@
 package units
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/warpld/warpld/internal/ptx"
@@ -65,8 +64,9 @@ type cutter struct {
 	introduced [][]int // external functions that a kernel is the first to use
 	isTogether []bool  // kernels of the unit with function pointers
 	// isTaken has the functions whose address is taken anywhere; anyTaken: there are some.
-	isTaken  []bool
-	anyTaken bool
+	// isRelated has those that take, reach or may call them, whether a kernel reaches them or not.
+	isTaken, isRelated []bool
+	anyTaken           bool
 }
 
 // read reads the text and checks that the rules cover all parts of it.
@@ -401,9 +401,4 @@ func (r *bodyReader) name(word []byte, called bool) {
 			r.err = refuse(KernelAddress, string(word))
 		}
 	}
-}
-
-// mentions reports whether a function names one of the functions in the set.
-func (f *function) mentions(set []bool) bool {
-	return slices.ContainsFunc(f.calls, func(g int) bool { return set[g] })
 }

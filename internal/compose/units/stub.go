@@ -10,7 +10,7 @@ import (
 
 // stub is the text of a kernel whose code the unit does not have. It only calls the external
 // functions that the kernel introduces.
-func (w *writer) stub(place int) ([]byte, error) {
+func (w *writer) stub(place int, together bool) ([]byte, error) {
 	c := w.cutter
 	e := c.kernelOf(place)
 	var b bytes.Buffer
@@ -24,12 +24,13 @@ func (w *writer) stub(place int) ([]byte, error) {
 		}
 	}
 	b.WriteString("ret; }")
-	if !c.lineInfo {
-		b.WriteString("\n")
-		return b.Bytes(), nil
+	switch {
+	case !c.lineInfo:
+		b.WriteByte('\n')
+	case together:
+		return w.pad(b.Bytes(), w.parts[c.functions[c.order[place]].entity]), nil
 	}
-	i := c.functions[c.order[place]].entity
-	return w.pad(b.Bytes(), w.parts[i]), nil
+	return b.Bytes(), nil
 }
 
 // call writes a call of an external function with parameters that have no values.

@@ -2,6 +2,7 @@ package units
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 )
 
@@ -89,44 +90,60 @@ func (w *writer) unit(kernels []int) (Unit, error) {
 	u := Unit{Kernels: kernels, Stubs: w.stubs(kernels, together)}
 	entries := map[int][]byte{} // by entity
 	size := w.shared + len(w.tail) + w.lines
-	for _, k := range kernels {
+	for _, k := range merged(u.Kernels, u.Stubs) {
 		i := c.functions[c.order[k]].entity
 		entries[i] = w.parts[i]
-	}
-	for _, k := range u.Stubs {
-		text, err := w.stub(k)
-		if err != nil {
-			return u, err
+		if _, isStub := slices.BinarySearch(u.Stubs, k); isStub {
+			text, err := w.stub(k, together)
+			if err != nil {
+				return u, err
+			}
+			entries[i] = text
 		}
-		entries[c.functions[c.order[k]].entity] = text
+		size += len(entries[i])
 	}
-	functions := w.functions(kernels, together)
 	list := slices.Clone(w.base)
-	for _, f := range functions {
+	for _, f := range w.functions(kernels, together) {
 		if !c.functions[f].isKernel {
 			list = append(append(list, w.declarations[f]...), c.functions[f].entity)
 			size += len(w.parts[c.functions[f].entity])
 		}
 	}
-	for i, text := range entries {
-		size += len(text)
-		if together || c.lineInfo {
-			list = append(list, i)
-		}
-	}
 	if w.written += size; w.written > w.limit {
 		return u, refuse(TooLarge, "")
 	}
+	last := w.place(&u, together, entries)
+	if together || c.lineInfo {
+		list = slices.AppendSeq(list, maps.Keys(entries))
+	}
 	slices.Sort(list)
 	u.Text = w.assemble(make([]byte, 0, size), list, entries, kernels[0] == 0)
-	if !together && !c.lineInfo {
-		//rule: ptxas takes kernels from the last one of the text.
-		//mutate: forward
-		for _, k := range slices.Backward(merged(u.Kernels, u.Stubs)) {
-			u.Text = append(u.Text, entries[c.functions[c.order[k]].entity]...)
+	u.Text = append(append(u.Text, last...), w.tail...)
+	return u, nil
+}
+
+// place brings the kernels of a unit, whose texts are given by entity, into their order. It
+// returns the text of those that come last. The others stay in their places.
+func (w *writer) place(u *Unit, together bool, entries map[int][]byte) []byte {
+	var waiting []byte
+	if together {
+		return nil
+	}
+	//rule: ptxas takes kernels from the last one of the text.
+	//mutate: forward
+	for _, k := range slices.Backward(merged(u.Kernels, u.Stubs)) {
+		i := w.cutter.functions[w.cutter.order[k]].entity
+		waiting = append(waiting, entries[i]...)
+		if !w.cutter.lineInfo {
+			continue
+		}
+		// A stub has no lines: it is just before the next kernel.
+		delete(entries, i)
+		if _, isStub := slices.BinarySearch(u.Stubs, k); !isStub {
+			entries[i], waiting = waiting, nil
 		}
 	}
-	return u, nil
+	return waiting
 }
 
 // findIntroducers finds the kernels that later ones need stubs of.
@@ -183,9 +200,9 @@ func (w *writer) functions(kernels []int, together bool) []int {
 	}
 	if together {
 		for f := range c.functions {
-			//rule: Taken functions are numbered in the order in which the PTX first names them.
+			//rule: The numbers of taken functions depend on all functions that have to do with them.
 			//mutate: false
-			if !c.functions[f].isKernel && (c.isTaken[f] || c.functions[f].mentions(c.isTaken)) {
+			if c.isRelated[f] && !c.functions[f].isKernel {
 				list = append(list, f)
 			}
 		}
@@ -217,7 +234,7 @@ func (w *writer) assemble(to []byte, list []int, entries map[int][]byte, first b
 	for ; w.cutter.lineInfo && last < len(w.parts); last++ {
 		to = w.pad(to, w.parts[last])
 	}
-	return append(to, w.tail...)
+	return to
 }
 
 // merged is the union of two sorted lists.
