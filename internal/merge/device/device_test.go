@@ -132,13 +132,13 @@ func (c code) build() []byte {
 // mercurySections are the second program.
 func mercurySections(functions []fn, symbols, info []byte) []objecttest.Section {
 	list := []objecttest.Section{
-		{Name: mercurySymbols, Type: uint32(cubin.SHT_MERCURY_SYMTAB), Flags: cubin.SHF_MERCURY, EntSize: elf64.SymbolSize,
-			Data: symbols},
-		{Name: mercuryPrefix + ".nv.info", Type: uint32(cubin.SHT_MERCURY_INFO), Flags: cubin.SHF_MERCURY, Data: info},
+		{Name: cubin.MercurySymbols, Type: uint32(cubin.SHT_MERCURY_SYMTAB), Flags: cubin.SHF_MERCURY,
+			EntSize: elf64.SymbolSize, Data: symbols},
+		{Name: cubin.MercuryPrefix + ".nv.info", Type: uint32(cubin.SHT_MERCURY_INFO), Flags: cubin.SHF_MERCURY, Data: info},
 	}
 	for _, f := range functions {
 		if !f.outside {
-			list = append(list, objecttest.Section{Name: capsulePrefix + ".text." + f.name,
+			list = append(list, objecttest.Section{Name: cubin.CapsulePrefix + ".text." + f.name,
 				Type: uint32(cubin.SHT_MERCURY_CAPSULE), Flags: cubin.SHF_MERCURY, Data: []byte("capsule")})
 		}
 	}
@@ -560,7 +560,7 @@ func TestMercuryIsMercuryed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"k", "f"} {
-		text, capsule := f.Section(".text."+name), f.Section(capsulePrefix+".text."+name)
+		text, capsule := f.Section(".text."+name), f.Section(cubin.CapsulePrefix+".text."+name)
 		if text == nil || capsule == nil {
 			t.Errorf("%s: code %v, Mercury code %v", name, text, capsule)
 			continue
@@ -570,7 +570,7 @@ func TestMercuryIsMercuryed(t *testing.T) {
 			t.Errorf("%s: the capsule holds %q, want %q, %v", name, data, want, err)
 		}
 	}
-	if f.Section(capsulePrefix+".text.unused") != nil || f.Section(mercurySymbols) == nil {
+	if f.Section(cubin.CapsulePrefix+".text.unused") != nil || f.Section(cubin.MercurySymbols) == nil {
 		t.Error("the second program is not that of the first one")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/warpld/warpld/internal/object/cubin"
+	"github.com/warpld/warpld/internal/object/cubin/layout"
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
@@ -33,12 +34,7 @@ func occupiesOnly(t elf64.SectionType) bool {
 }
 
 // alignUp rounds up to a multiple of a power of two; 0 counts as 1.
-func alignUp(n, align uint64) uint64 {
-	if align < 2 {
-		return n
-	}
-	return (n + align - 1) &^ (align - 1)
-}
+func alignUp(n, align uint64) uint64 { return layout.AlignUp(n, align) }
 
 // isAlignment reports whether something may be aligned so.
 func isAlignment(n uint64) bool { return n > 0 && n <= maxAlign && n&(n-1) == 0 }

@@ -8,20 +8,13 @@ import (
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
-// From sm_100 on a cubin holds the program twice: as instructions, and as
-// Mercury code for the driver's finalizer. Sections of the second program
-// mirror those of the first one, have cubin.SHF_MERCURY, and are called .nv.merc and
-// then as the section; those of code .nv.capmerc. They are merged by the same
-// rules.
+// The second program of a cubin (see cubin.MercuryPrefix) is merged by the same rules as
+// the first one.
 const (
-	mercuryPrefix  = ".nv.merc"
-	capsulePrefix  = ".nv.capmerc"
-	mercurySymbols = ".nv.merc.symtab"
-	capsuleAlign   = 16
-	afterNames     = 36 // bytes that nvlink leaves unused after .shstrtab
-	systemShared   = 64 // where the shared memory of the system starts
-	reservedSize   = 2 * elf64.SectionSize
-	reservedAlign  = 16
+	capsuleAlign  = 16
+	systemShared  = 64 // where the shared memory of the system starts
+	reservedSize  = 2 * elf64.SectionSize
+	reservedAlign = 16
 
 	reserved         = ".nv.shared.reserved.0"
 	constants        = ".nv.constant3"
@@ -79,53 +72,30 @@ func leftToFinalizer(s *elf64.Section) string {
 	return ""
 }
 
-// mercuryName is the name of a section in the second program, without the prefix
-// of all names there.
-func mercuryName(name string) string {
-	switch name {
-	case constants:
-		return mercuryConstants
-	case ".rela" + constants:
-		return ".rela" + mercuryConstants
-	}
-	return name
-}
-
-// sassName is the name in the first program of a section of the second one.
-func sassName(name string) string {
-	switch name {
-	case mercuryConstants:
-		return constants
-	case ".rela" + mercuryConstants:
-		return ".rela" + constants
-	}
-	return name
-}
-
 // knownMercury reports whether the rules cover a section of Mercury code.
 func knownMercury(s *elf64.Section) bool {
 	named, flags, want := false, s.Flags&^cubin.SHF_MERCURY, uint64(0)
 	switch s.Type {
 	case cubin.SHT_MERCURY_CAPSULE:
-		named = strings.HasPrefix(s.Name, capsulePrefix+".text.")
+		named = strings.HasPrefix(s.Name, cubin.CapsulePrefix+".text.")
 	case cubin.SHT_MERCURY_SYMTAB:
-		named = s.Name == mercurySymbols
+		named = s.Name == cubin.MercurySymbols
 	case cubin.SHT_MERCURY_CALLGRAPH:
-		named = s.Name == mercuryPrefix+".nv.callgraph"
+		named = s.Name == cubin.MercuryPrefix+".nv.callgraph"
 	case cubin.SHT_MERCURY_PROTOTYPE:
-		named = s.Name == mercuryPrefix+".nv.prototype"
+		named = s.Name == cubin.MercuryPrefix+".nv.prototype"
 	case cubin.SHT_MERCURY_INFO:
-		named, flags = strings.HasPrefix(s.Name, mercuryPrefix+".nv.info"), flags&^elf64.InfoLink
+		named, flags = strings.HasPrefix(s.Name, cubin.MercuryPrefix+".nv.info"), flags&^elf64.InfoLink
 	case cubin.SHT_MERCURY_RELA:
-		named, want = strings.HasPrefix(s.Name, mercuryPrefix+".rela."), elf64.InfoLink
+		named, want = strings.HasPrefix(s.Name, cubin.MercuryPrefix+".rela."), elf64.InfoLink
 	case elf64.ProgBits:
-		named = isLines(strings.TrimPrefix(s.Name, mercuryPrefix))
+		named = isLines(strings.TrimPrefix(s.Name, cubin.MercuryPrefix))
 	case cubin.SHT_CUDA_GLOBAL_INIT:
-		named, want = s.Name == mercuryPrefix+".nv.global.init", elf64.Alloc|elf64.Write
+		named, want = s.Name == cubin.MercuryPrefix+".nv.global.init", elf64.Alloc|elf64.Write
 	case cubin.SHT_CUDA_RESERVED_SHARED:
-		named, want = s.Name == mercuryPrefix+reserved, elf64.Alloc|elf64.Write
+		named, want = s.Name == cubin.MercuryPrefix+reserved, elf64.Alloc|elf64.Write
 	case cubin.SHT_MERCURY_CONSTANT:
-		named, want = s.Name == mercuryPrefix+mercuryConstants, elf64.Alloc
+		named, want = s.Name == cubin.MercuryPrefix+mercuryConstants, elf64.Alloc
 	}
 	return named && flags == want
 }
@@ -142,9 +112,9 @@ func (o *object) readMercury(rules *ruleSet) error {
 		if s.Flags&cubin.SHF_MERCURY == 0 {
 			continue
 		}
-		name, found := strings.CutPrefix(s.Name, capsulePrefix)
+		name, found := strings.CutPrefix(s.Name, cubin.CapsulePrefix)
 		if !found {
-			name = sassName(strings.TrimPrefix(s.Name, mercuryPrefix))
+			name = cubin.SassName(strings.TrimPrefix(s.Name, cubin.MercuryPrefix))
 		}
 		if _, twice := o.mercurySections[name]; twice {
 			return unsupported(o.name, "two sections '%s'", s.Name)
@@ -227,24 +197,24 @@ func (o *object) checkMercuryCalls() error {
 func (o *object) readMercurySymbols() error {
 	at, ok := o.mercurySections[".symtab"]
 	if !ok {
-		return unsupported(o.name, "code for Mercury without '%s'", mercurySymbols)
+		return unsupported(o.name, "code for Mercury without '%s'", cubin.MercurySymbols)
 	}
 	b := o.bytes(&o.file.Sections[at])
 	if len(b)%elf64.SymbolSize != 0 || len(b)/elf64.SymbolSize > len(o.symbols) {
-		return damage(o.name, "section %s of %d bytes for %d symbols", mercurySymbols, len(b), len(o.symbols))
+		return damage(o.name, "section %s of %d bytes for %d symbols", cubin.MercurySymbols, len(b), len(o.symbols))
 	}
 	o.mercurySizes = make([]uint64, len(o.symbols))
 	for i := range len(b) / elf64.SymbolSize {
 		row := b[i*elf64.SymbolSize:]
 		name, err := o.stringAt(le.Uint32(row))
-		if err != nil || sassName(name) != o.symbols[i].Name {
-			return unsupported(o.name, "a table '%s' with other symbols", mercurySymbols)
+		if err != nil || cubin.SassName(name) != o.symbols[i].Name {
+			return unsupported(o.name, "a table '%s' with other symbols", cubin.MercurySymbols)
 		}
 		o.mercurySizes[i] = le.Uint64(row[16:])
 		if y := &o.symbols[i]; row[4] != byte(y.Binding)<<4|byte(y.Type) || row[5] != y.Other ||
 			(y.Type != elf64.Object && le.Uint64(row[8:]) != y.Value) ||
 			(y.Type != elf64.Function && o.mercurySizes[i] != y.Size) {
-			return unsupported(o.name, "a symbol '%s' that is another one in '%s'", y.Name, mercurySymbols)
+			return unsupported(o.name, "a symbol '%s' that is another one in '%s'", y.Name, cubin.MercurySymbols)
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/warpld/warpld/internal/object/cubin"
+	"github.com/warpld/warpld/internal/object/cubin/layout"
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
@@ -29,7 +30,7 @@ func (w *writer) orderMercury() {
 	} {
 		for _, s := range w.body {
 			if class(s) && (s.mercury != nil || s.kind == cubin.SHT_CUDA_INFO || w.hasMercuryCalls(s)) {
-				s.mercuryPart().index = uint32(firstIndex + len(w.body) + len(w.mercuryBody))
+				s.mercuryPart().index = uint32(layout.FirstIndex + len(w.body) + len(w.mercuryBody))
 				w.mercuryBody = append(w.mercuryBody, s)
 			}
 		}
@@ -49,20 +50,17 @@ func (w *writer) nameMercury() []uint32 {
 	if !w.out.rules.mercury {
 		return nil
 	}
-	w.firstNames = uint64(len(w.names.data))
+	w.firstNames = uint64(len(w.names.Data))
 	var at []uint32
-	add := func(name string) {
-		at = append(at, uint32(len(w.names.data)))
-		w.names.data = append(append(w.names.data, name...), 0)
-	}
+	add := func(name string) { at = append(at, w.names.AddUnshared(name)) }
 	for _, s := range w.mercuryBody {
 		if s.flags&elf64.Exec != 0 {
-			add(capsulePrefix + s.name)
+			add(cubin.CapsulePrefix + s.name)
 		} else {
-			add(mercuryPrefix + mercuryName(s.name))
+			add(cubin.MercuryPrefix + cubin.MercuryName(s.name))
 		}
 	}
-	add(mercurySymbols)
+	add(cubin.MercurySymbols)
 	return at
 }
 
@@ -83,7 +81,7 @@ func (w *writer) afterStrings() (unused uint64) {
 		return 0
 	}
 	for _, s := range w.body {
-		name := mercuryName(s.name)
+		name := cubin.MercuryName(s.name)
 		if name == s.name {
 			continue
 		}
@@ -102,7 +100,7 @@ func (w *writer) layOutMercury(names []uint32) {
 	if !w.out.rules.mercury {
 		return
 	}
-	table := uint32(firstIndex + len(w.body) + len(w.mercuryBody))
+	table := uint32(layout.FirstIndex + len(w.body) + len(w.mercuryBody))
 	for i, s := range w.mercuryBody {
 		m := s.mercury
 		h := header{name: names[i], kind: m.kind, flags: m.flags, align: m.align, size: m.size, source: s, mercury: true}
@@ -130,39 +128,8 @@ func (w *writer) layOutMercury(names []uint32) {
 		w.place(h)
 	}
 	w.place(header{name: names[len(names)-1], kind: cubin.SHT_MERCURY_SYMTAB, flags: cubin.SHF_MERCURY, align: 8,
-		entry: elf64.SymbolSize,
-		link:  indexStrtab, info: uint32(1 + len(w.locals)), size: uint64(1+len(w.locals)+len(w.globals)) * elf64.SymbolSize,
-		mercury: true})
-}
-
-// layOutRuns makes a segment of every run of sections with equal access, after
-// those of the program headers.
-func (w *writer) layOutRuns() {
-	var runs [][]header
-	var access []uint32
-	for _, h := range w.headers {
-		if h.source == nil || h.mercury || h.flags&(elf64.Alloc|elf64.Write) == 0 {
-			continue
-		}
-		a := uint32(segmentRead)
-		if h.flags&elf64.Exec != 0 {
-			a = segmentExec
-		} else if h.flags&elf64.Write != 0 {
-			a = segmentWrite
-		}
-		if len(runs) == 0 || access[len(access)-1] != a {
-			runs, access = append(runs, nil), append(access, a)
-		}
-		runs[len(runs)-1] = append(runs[len(runs)-1], h)
-	}
-	offset := w.programHeaders()
-	size := uint64(len(runs)+2) * elf64.SegmentSize
-	w.segments = []segment{{segmentHeaders, segmentRead, offset, size, size}, {segmentLoad, segmentRead, offset, size,
-		size}}
-	for i, run := range runs {
-		w.segments = append(w.segments, segmentOf(run, access[i]))
-	}
-	w.size = offset + size
+		entry: elf64.SymbolSize, link: layout.IndexStrtab, info: uint32(1 + len(w.locals)),
+		size: uint64(1+len(w.locals)+len(w.globals)) * elf64.SymbolSize, mercury: true})
 }
 
 // putMercury writes the contents of the mirrors.
@@ -202,11 +169,11 @@ func (w *writer) putMercury(file []byte) {
 // putReserved writes what nvlink puts into the shared memory of the system, which
 // means nothing: the first two rows of the section table before the finalizer.
 func (w *writer) putReserved(b []byte) {
-	h := w.headers[indexShstrtab]
+	h := w.headers[layout.IndexShstrtab]
 	h.size = w.firstNames
 	for _, n := range w.out.names.sections {
 		if n.section != noSection && w.out.sections.list[n.section].late {
-			h.size = uint64(w.names.offset[n.name])
+			h.size = uint64(w.names.Offset[n.name])
 			break
 		}
 	}
@@ -232,9 +199,9 @@ func (w *writer) putMercurySymbols(b []byte) {
 		row := b[y.index*elf64.SymbolSize:]
 		name := y.name
 		if kind == elf64.SectionSymbol {
-			name = mercuryName(name)
+			name = cubin.MercuryName(name)
 		}
-		le.PutUint32(row, w.strings.offset[name])
+		le.PutUint32(row, w.strings.Offset[name])
 		row[4], row[5] = byte(y.binding)<<4|byte(kind), y.other
 		if y.defined() {
 			s := &w.out.sections.list[y.section]

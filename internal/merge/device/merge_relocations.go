@@ -140,7 +140,7 @@ func reserveRelName(rules *ruleSet, sections *sectionTable, names *nameTables, i
 	s.edits.hasRelName = true
 	name := ".rel" + s.name[len(".rela"):]
 	if rules.mercury {
-		name = ".rel" + mercuryName(s.name)[len(".rela"):]
+		name = ".rel" + cubin.MercuryName(s.name)[len(".rela"):]
 	}
 	names.sections.addSection(name, id)
 	names.symbols.addSection(name, id)

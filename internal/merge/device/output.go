@@ -301,7 +301,7 @@ func (names *nameTables) nameSection(s *section, id sectionID) {
 		return // the finalizer names it last
 	}
 	if names.rules.mercury {
-		name := mercuryName(s.name)
+		name := cubin.MercuryName(s.name)
 		names.sections[len(names.sections)-1].room = len(name)
 		names.symbols.addSection(name, id)
 		return

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/warpld/warpld/internal/object/cubin"
+	"github.com/warpld/warpld/internal/object/cubin/layout"
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
@@ -51,28 +52,20 @@ func classOf(s *section) int {
 	return 12 // without bytes
 }
 
-// Sections that come first in every file.
-const (
-	indexShstrtab = 1
-	indexStrtab   = 2
-	indexSymtab   = 3
-	firstIndex    = 4
-)
-
 // A writer makes the file.
 type writer struct {
 	out         *output
 	body        []*section // what follows the tables, in the order of the file
 	locals      []symbolID
 	globals     []symbolID
-	lates       []symbolID   // after all others
-	mercuryBody []*section   // whose mirrors follow the body
-	names       *stringTable // of sections
+	lates       []symbolID      // after all others
+	mercuryBody []*section      // whose mirrors follow the body
+	names       *layout.Strings // of sections
 	// firstNames is the size of the names without those of mirrors.
 	firstNames uint64
-	strings    *stringTable // of symbols and prototypes
-	headers    []header     // the section table
-	segments   []segment
+	strings    *layout.Strings // of symbols and prototypes
+	headers    []header        // the section table
+	segments   []layout.Segment
 	size       uint64 // of the file
 	table      uint64 // where the section table is
 }
@@ -88,13 +81,6 @@ type header struct {
 	source       *section
 	mercury      bool   // of source
 	table        []byte // contents of the tables
-}
-
-// A segment is a row of the program header table.
-type segment struct {
-	kind, flags       uint32
-	offset            uint64
-	fileSize, memSize uint64
 }
 
 func write(out *output) ([]byte, error) {
@@ -155,7 +141,7 @@ func (w *writer) orderSections() {
 	}
 	slices.SortStableFunc(w.body, func(a, b *section) int { return classOf(a) - classOf(b) })
 	for i, s := range w.body {
-		s.place.index = uint32(firstIndex + i)
+		s.place.index = uint32(layout.FirstIndex + i)
 	}
 }
 
@@ -186,10 +172,10 @@ func (w *writer) orderSymbols() {
 }
 
 func (w *writer) nameSections() {
-	w.names = newStringTable()
+	w.names = layout.NewStrings()
 	for _, n := range w.out.names.sections {
 		if remains(w.out.symbols, w.out.sections, n) {
-			w.names.addWithRoom(n.name, n.room)
+			w.names.AddWithRoom(n.name, n.room)
 		}
 	}
 }
@@ -197,14 +183,14 @@ func (w *writer) nameSections() {
 // nameSymbols makes .strtab: prototypes, names as they were met, names of the
 // global symbols. The unified tables are named, though not written.
 func (w *writer) nameSymbols() {
-	w.strings = newStringTable()
+	w.strings = layout.NewStrings()
 	//rule: Prototypes are the first names.
 	for _, name := range w.out.calls.prototypes.names {
-		w.strings.add(name)
+		w.strings.Add(name)
 	}
 	for _, n := range w.out.names.symbols {
 		if remains(w.out.symbols, w.out.sections, n) {
-			w.strings.add(n.name)
+			w.strings.Add(n.name)
 		}
 	}
 	//rule: Names of global symbols come last.
@@ -212,15 +198,15 @@ func (w *writer) nameSymbols() {
 	for id := range w.out.symbols.list {
 		if y := &w.out.symbols.list[id]; y.global && w.written(y) && (w.out.rules.options.Relocatable ||
 			w.out.rules.options.Debug || !y.isShared()) {
-			w.strings.add(y.name)
+			w.strings.Add(y.name)
 		}
 	}
 	for _, id := range w.locals { // the names there of what has two
 		if y := &w.out.symbols.list[id]; y.kind == elf64.SectionSymbol {
-			w.strings.add(y.name)
+			w.strings.Add(y.name)
 		}
 	}
 	for _, id := range w.lates {
-		w.strings.add(w.out.symbols.list[id].name)
+		w.strings.Add(w.out.symbols.list[id].name)
 	}
 }

@@ -5,34 +5,27 @@ import (
 	"slices"
 
 	"github.com/warpld/warpld/internal/object/cubin"
+	"github.com/warpld/warpld/internal/object/cubin/layout"
 	"github.com/warpld/warpld/internal/object/elf64"
-)
-
-const (
-	segmentLoad    = 1
-	segmentHeaders = 6
-	segmentRead    = 4
-	segmentExec    = 5
-	segmentWrite   = 6
 )
 
 // layOut gives every section its place in the file: tables, sections, section
 // table, program headers.
 func (w *writer) layOut() {
 	w.size = elf64.HeaderSize
-	w.headers = make([]header, 1, 1+firstIndex+len(w.body)+len(w.mercuryBody))
+	w.headers = make([]header, 1, 1+layout.FirstIndex+len(w.body)+len(w.mercuryBody))
 	mercuryNames := w.nameMercury()
-	w.place(header{name: w.names.offset[".shstrtab"], kind: elf64.Strtab, align: 1, table: w.names.data})
+	w.place(header{name: w.names.Offset[".shstrtab"], kind: elf64.Strtab, align: 1, table: w.names.Data})
 	if w.out.rules.mercury {
-		w.size += afterNames
+		w.size += layout.AfterNames
 	}
-	w.place(header{name: w.names.offset[".strtab"], kind: elf64.Strtab, align: 1, table: w.strings.data})
+	w.place(header{name: w.names.Offset[".strtab"], kind: elf64.Strtab, align: 1, table: w.strings.Data})
 	w.size += w.afterStrings()
-	w.place(header{name: w.names.offset[".symtab"], kind: elf64.Symtab, align: 8, entry: elf64.SymbolSize,
-		link: indexStrtab,
+	w.place(header{name: w.names.Offset[".symtab"], kind: elf64.Symtab, align: 8, entry: elf64.SymbolSize,
+		link: layout.IndexStrtab,
 		info: w.firstGlobal(), size: uint64(1+len(w.locals)+len(w.globals)+len(w.lates)) * elf64.SymbolSize})
 	for _, s := range w.body {
-		h := header{name: w.names.offset[s.name], kind: w.out.rules.fileType(s.kind), flags: s.flags, align: s.align,
+		h := header{name: w.names.Offset[s.name], kind: w.out.rules.fileType(s.kind), flags: s.flags, align: s.align,
 			entry: s.entry, size: s.size, source: s}
 		h.link, h.info = w.linkAndInfo(s)
 		w.place(h)
@@ -72,11 +65,11 @@ func (w *writer) linkAndInfo(s *section) (link, info uint32) {
 	switch {
 	case s.kind == cubin.SHT_CUDA_INFO || s.kind == cubin.SHT_CUDA_CALLGRAPH || s.kind == cubin.SHT_CUDA_PROTOTYPE ||
 		s.kind == elf64.Rel || s.kind == elf64.Rela:
-		link = indexSymtab
+		link = layout.IndexSymtab
 	case s.flags&elf64.Exec != 0:
 		//rule: Code counts its registers in the section header.
 		//mutate: s.registers|w.out.symbols.list[s.function].index -> w.out.symbols.list[s.function].index
-		link, info = indexSymtab, s.registers|w.out.symbols.list[s.function].index
+		link, info = layout.IndexSymtab, s.registers|w.out.symbols.list[s.function].index
 	case s == &w.out.sections.list[w.out.sections.archNote]:
 		//rule: The note about the architecture refers to that about the tools.
 		link = w.out.sections.list[w.out.sections.toolNote].place.index
@@ -87,68 +80,35 @@ func (w *writer) linkAndInfo(s *section) (link, info uint32) {
 	return link, info
 }
 
-// layOutSegments makes the program headers, which come last: one segment for
-// constants and code, one for variables, and one for the headers themselves.
+// layOutSegments makes the program headers, which come last.
 func (w *writer) layOutSegments() {
 	w.size = alignUp(w.size, 8)
 	w.table = w.size
-	switch {
-	case w.out.rules.options.Relocatable:
+	if w.out.rules.options.Relocatable {
 		w.size = w.programHeaders() // there are none
 		return
-	case w.out.rules.mercury:
-		w.layOutRuns()
-		return
-	}
-	var code, data []header
-	for _, h := range w.headers {
-		switch {
-		//rule: Code comes with one segment, variables with another.
-		//mutate: false
-		case h.flags&elf64.Write != 0 && h.source != nil:
-			data = append(data, h)
-		case h.flags&elf64.Alloc != 0:
-			code = append(code, h)
-		}
-	}
-	if len(code) > 0 {
-		w.segments = append(w.segments, segmentOf(code, segmentExec))
-	}
-	if len(data) > 0 {
-		w.segments = append(w.segments, segmentOf(data, segmentWrite))
 	}
 	offset := w.programHeaders()
-	size := uint64(len(w.segments)+2) * elf64.SegmentSize
-	w.segments = slices.Insert(w.segments, 0, segment{segmentHeaders, segmentExec, offset, size, size})
-	w.segments = append(w.segments, segment{segmentLoad, segmentExec, offset, size, size})
-	w.size = offset + size
+	if w.out.rules.mercury {
+		w.segments = layout.Runs(w.rows(), offset)
+	} else {
+		w.segments = layout.Segments(w.rows(), offset)
+	}
+	w.size = offset + uint64(len(w.segments))*elf64.SegmentSize
+}
+
+// rows are those of the section table.
+func (w *writer) rows() []layout.Row {
+	rows := make([]layout.Row, len(w.headers))
+	for i := range w.headers {
+		rows[i] = w.headers[i].row()
+	}
+	return rows
 }
 
 // programHeaders is where the program headers are: after the section table.
 func (w *writer) programHeaders() uint64 {
 	return w.table + uint64(len(w.headers))*elf64.SectionSize
-}
-
-// segmentOf covers sections that follow each other. In the file it ends where
-// the last section without bytes is, in memory those come after.
-func segmentOf(list []header, flags uint32) segment {
-	last := &list[len(list)-1]
-	end := last.offset + last.size
-	if last.kind == elf64.NoBits {
-		//rule: The segment of variables ends in the file at the last section without bytes.
-		//mutate: last.offset -> last.offset + last.size
-		end = last.offset
-	}
-	memory := end
-	for i := range list {
-		if h := &list[i]; h.kind == elf64.NoBits {
-			//rule: Memory of sections without bytes comes after those with.
-			//mutate: alignUp(memory, h.align) -> memory
-			memory = alignUp(memory, h.align) + h.size
-		}
-	}
-	start := list[0].offset
-	return segment{segmentLoad, flags, start, end - start, memory - start}
 }
 
 // check refuses what the fields of the file have no room for, and an output
@@ -194,40 +154,22 @@ func (w *writer) bytes() []byte {
 		w.putSection(file, &h)
 		h.put(file[w.table+uint64(i)*elf64.SectionSize:])
 	}
-	w.putSymbols(file[w.headers[indexSymtab].offset:])
+	w.putSymbols(file[w.headers[layout.IndexSymtab].offset:])
 	w.putMercury(file)
 	for i := range w.segments {
-		w.segments[i].put(file[w.programHeaders()+uint64(i)*elf64.SegmentSize:])
+		w.segments[i].Put(file[w.programHeaders()+uint64(i)*elf64.SegmentSize:])
 	}
 	return file
 }
 
 func (w *writer) putHeader(b []byte) {
-	const (
-		abi        = 0x41
-		abiVersion = 8
-	)
-	copy(b, []byte{0x7f, 'E', 'L', 'F', 2, 1, 1, abi, abiVersion})
-	kind, segments := elf64.Executable, w.programHeaders()
+	h := layout.Header{Type: elf64.Executable, Arch: w.out.rules.options.Arch.Number, Flags: w.out.rules.headerFlags,
+		Note: w.out.sections.list[w.out.sections.archNote].place.index, Table: w.table, Segments: w.programHeaders(),
+		Sections: len(w.headers), Programs: len(w.segments)}
 	if w.out.rules.options.Relocatable {
-		kind, segments = elf64.Relocatable, 0
+		h.Type, h.Segments = elf64.Relocatable, 0
 	}
-	le.PutUint16(b[16:], uint16(kind))
-	le.PutUint16(b[18:], uint16(elf64.CUDA))
-	le.PutUint32(b[20:], 1)
-	le.PutUint64(b[32:], segments)
-	le.PutUint64(b[40:], w.table)
-	//rule: The flags of the file have the index of the note about the architecture.
-	//mutate: 0xff -> 0
-	// with more sections before it, readers have to search
-	note := min(w.out.sections.list[w.out.sections.archNote].place.index, 0xff)
-	le.PutUint32(b[48:], note<<24|uint32(w.out.rules.options.Arch.Number)<<8|w.out.rules.headerFlags)
-	le.PutUint16(b[52:], elf64.HeaderSize)
-	le.PutUint16(b[54:], elf64.SegmentSize)
-	le.PutUint16(b[56:], uint16(len(w.segments)))
-	le.PutUint16(b[58:], elf64.SectionSize)
-	le.PutUint16(b[60:], uint16(len(w.headers)))
-	le.PutUint16(b[62:], indexShstrtab)
+	h.Put(b)
 }
 
 // putSection writes the contents of a section.
@@ -273,25 +215,15 @@ func (w *writer) putRelocations(b []byte, list []relocation, size uint64) {
 	}
 }
 
-func (h *header) put(b []byte) {
-	le.PutUint32(b, h.name)
-	le.PutUint32(b[4:], uint32(h.kind))
-	le.PutUint64(b[8:], h.flags)
-	le.PutUint64(b[24:], h.offset)
-	le.PutUint64(b[32:], h.size)
-	le.PutUint32(b[40:], h.link)
-	le.PutUint32(b[44:], h.info)
-	le.PutUint64(b[48:], h.align)
-	le.PutUint64(b[56:], h.entry)
+// row is the header as the section table has it.
+func (h *header) row() layout.Row {
+	return layout.Row{Name: h.name, Type: h.kind, Flags: h.flags, Offset: h.offset, Size: h.size,
+		Link: h.link, Info: h.info, Align: h.align, Entry: h.entry}
 }
 
-func (s *segment) put(b []byte) {
-	le.PutUint32(b, s.kind)
-	le.PutUint32(b[4:], s.flags)
-	le.PutUint64(b[8:], s.offset)
-	le.PutUint64(b[32:], s.fileSize)
-	le.PutUint64(b[40:], s.memSize)
-	le.PutUint64(b[48:], 8)
+func (h *header) put(b []byte) {
+	row := h.row()
+	row.Put(b)
 }
 
 // nullValue is the value of the null symbol, which stands in for those of constants
@@ -320,7 +252,7 @@ func (w *writer) putSymbols(b []byte) {
 			kind = cubin.STT_CUDA_OBJECT // reserved shared memory
 		}
 		row := b[y.index*elf64.SymbolSize:]
-		le.PutUint32(row, w.strings.offset[y.name])
+		le.PutUint32(row, w.strings.Offset[y.name])
 		row[4], row[5] = byte(y.binding)<<4|byte(kind), other
 		if y.defined() {
 			le.PutUint16(row[6:], uint16(w.out.sections.list[y.section].place.index))

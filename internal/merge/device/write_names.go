@@ -37,33 +37,3 @@ func remains(symbols *symbolTable, sections *sectionTable, n nameEntry) bool {
 	}
 	return true
 }
-
-// A stringTable is the contents of a section of strings. Equal strings are
-// shared, ends of strings are not.
-type stringTable struct {
-	data   []byte
-	offset map[string]uint32
-}
-
-func newStringTable() *stringTable {
-	return &stringTable{data: []byte{0}, offset: map[string]uint32{}}
-}
-
-func (t *stringTable) add(s string) {
-	if _, ok := t.offset[s]; ok {
-		return
-	}
-	t.offset[s] = uint32(len(t.data))
-	t.data = append(append(t.data, s...), 0)
-}
-
-// addWithRoom adds a string that zeros follow, to the length of another one.
-func (t *stringTable) addWithRoom(s string, room int) {
-	if _, ok := t.offset[s]; ok {
-		return
-	}
-	t.add(s)
-	if room > len(s) {
-		t.data = append(t.data, make([]byte, room-len(s))...)
-	}
-}

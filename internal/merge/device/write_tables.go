@@ -32,14 +32,14 @@ func (w *writer) fillCallGraph() {
 	})
 	group(groupTaken, func(y *symbol) {
 		for _, p := range y.function.takenAs {
-			row(y.index, w.strings.offset[w.out.calls.prototypes.names[p]])
+			row(y.index, w.strings.Offset[w.out.calls.prototypes.names[p]])
 		}
 	})
 	group(groupIndirect, func(y *symbol) {
 		//rule: Indirect calls: the newest first.
 		//mutate: forward
 		for _, p := range slices.Backward(y.function.indirect) {
-			row(y.index, w.strings.offset[w.out.calls.prototypes.names[p]])
+			row(y.index, w.strings.Offset[w.out.calls.prototypes.names[p]])
 		}
 	})
 	group(groupPotential, func(y *symbol) {
@@ -74,7 +74,7 @@ func (w *writer) fillPrototypes(list []symbolID) {
 	for _, id := range list {
 		y := &w.out.symbols.list[id]
 		b = le.AppendUint32(b, y.index)
-		b = le.AppendUint32(b, w.strings.offset[w.out.calls.prototypes.names[y.function.prototype]])
+		b = le.AppendUint32(b, w.strings.Offset[w.out.calls.prototypes.names[y.function.prototype]])
 	}
 	w.out.sections.list[w.out.sections.prototypes].setData(b)
 }

@@ -17,6 +17,13 @@ type Row struct {
 	Data      []byte // of EIFMT_SVAL
 }
 
+// Append appends the row to a table.
+func (r Row) Append(b []byte) []byte {
+	b = append(b, byte(r.Format), byte(r.Attribute))
+	b = binary.LittleEndian.AppendUint16(b, r.Value)
+	return append(b, r.Data...)
+}
+
 // A RowError is a table that ends within a row. Errors of this type wrap
 // elf64.ErrFormat.
 type RowError struct {

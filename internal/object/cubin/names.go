@@ -151,6 +151,7 @@ const (
 	EIATTR_RESERVED_SMEM_USED          Attribute = 0x41
 	EIATTR_UNUSED_LOAD_BYTE_OFFSET     Attribute = 0x44
 	EIATTR_KPARAM_INFO_V2              Attribute = 0x45
+	EIATTR_SYSCALL_OFFSETS             Attribute = 0x46
 	EIATTR_VRC_CTA_INIT_COUNT          Attribute = 0x4a
 	EIATTR_NUM_BARRIERS                Attribute = 0x4c // the number is the value of the row
 	EIATTR_SPARSE_MMA_MASK             Attribute = 0x50
@@ -196,6 +197,7 @@ var attributeNames = map[Attribute]string{
 	EIATTR_RESERVED_SMEM_USED:          "EIATTR_RESERVED_SMEM_USED",
 	EIATTR_UNUSED_LOAD_BYTE_OFFSET:     "EIATTR_UNUSED_LOAD_BYTE_OFFSET",
 	EIATTR_KPARAM_INFO_V2:              "EIATTR_KPARAM_INFO_V2",
+	EIATTR_SYSCALL_OFFSETS:             "EIATTR_SYSCALL_OFFSETS",
 	EIATTR_VRC_CTA_INIT_COUNT:          "EIATTR_VRC_CTA_INIT_COUNT",
 	EIATTR_NUM_BARRIERS:                "EIATTR_NUM_BARRIERS",
 	EIATTR_SPARSE_MMA_MASK:             "EIATTR_SPARSE_MMA_MASK",
@@ -207,6 +209,9 @@ var attributeNames = map[Attribute]string{
 	EIATTR_NVSAL_SW_WAR:                "EIATTR_NVSAL_SW_WAR",
 	EIATTR_PREEXIT_USED:                "EIATTR_PREEXIT_USED",
 }
+
+// Known reports whether the attribute is one of those above.
+func (a Attribute) Known() bool { return attributeNames[a] != "" }
 
 // String returns NVIDIA's name of the attribute, or its number in hexadecimal.
 func (a Attribute) String() string {

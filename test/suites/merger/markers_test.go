@@ -15,23 +15,33 @@ import (
 // rulesFolder is the package whose rules these are.
 const rulesFolder = "../../../internal/merge/device"
 
+// sharedFolder is the package of what the merger and the composer write alike.
+const sharedFolder = "../../../internal/object/cubin/layout"
+
 // readRules returns the rules that are marked in the source of the merger.
 func readRules(t *testing.T) []mutate.Rule {
 	t.Helper()
-	rules, err := mutate.Read(rulesFolder)
+	return append(rulesOf(t, rulesFolder), rulesOf(t, sharedFolder)...)
+}
+
+func rulesOf(t *testing.T, folder string) []mutate.Rule {
+	t.Helper()
+	rules, err := mutate.Read(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(rules) == 0 {
-		t.Fatalf("%s: no rules", rulesFolder)
+		t.Fatalf("%s: no rules", folder)
 	}
 	return rules
 }
 
 // Every rule can be taken away, and the merger compiles without it.
 func TestMarkers(t *testing.T) {
-	if err := mutate.Check(rulesFolder, readRules(t)); err != nil {
-		t.Error(err)
+	for _, folder := range []string{rulesFolder, sharedFolder} {
+		if err := mutate.Check(folder, rulesOf(t, folder)); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -43,11 +53,12 @@ const rulesPage = "../../../docs/merger-rules.md"
 
 const rulesHead = `# Rules of the merger
 
-What our merger has learnt of nvlink. Each rule is a comment in ` + "`internal/merge/device`" + `, beside
-the code that follows it, together with the mutation of that code that removes the rule
-(` + "`test/kit/mutate`" + ` documents the form). TestRules makes each mutant and runs the tests of the
-package, then those of ` + "`test/suites/merger`" + ` against nvlink's outputs; one of them must fail. The
-last column names the first that did, when all rules were removed one after the other.
+What our merger has learnt of nvlink. Each rule is a comment in ` + "`internal/merge/device`" + ` or, if
+the composer follows it too, in ` + "`internal/object/cubin/layout`" + `, beside the code that follows it,
+together with the mutation of that code that removes the rule (` + "`test/kit/mutate`" + ` documents the
+form). TestRules makes each mutant and runs the tests of the package, then those of
+` + "`test/suites/merger`" + ` against nvlink's outputs; one of them must fail. The last column names the
+first that did, when all rules were removed one after the other.
 
 Written by ` + "`WARPLD_UPDATE_DOCS=1 go test -tags realtools ./test/suites/merger -run TestRules`" + `.
 
