@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -172,17 +173,28 @@ func (c *choice) find() (found []program, err error) {
 	return found, writeJSON(c.list, found)
 }
 
-// sortBySize has the programs with the smallest sources first.
+// templates are libraries whose headers cost a compiler more than most programs do.
+var templates = regexp.MustCompile(`#\s*include\s*[<"](thrust|cub|cuda/std|cute|cutlass)/`)
+
+// templateSize is how much source takes as long as such headers.
+const templateSize = 100_000
+
+// sortBySize has the programs first that are probably compiled first.
 func sortBySize(programs []program) {
-	sizes := map[string]int64{}
+	sizes := map[string]int{}
 	for _, p := range programs {
 		for _, u := range p.Units {
-			if info, err := os.Stat(u.path()); err == nil { // what is missing does not compile
-				sizes[p.Name] += info.Size()
+			data, err := os.ReadFile(u.path())
+			if err != nil {
+				continue // it does not compile
+			}
+			sizes[p.Name] += len(data)
+			if templates.Match(data) {
+				sizes[p.Name] += templateSize
 			}
 		}
 	}
-	slices.SortStableFunc(programs, func(a, b program) int { return int(sizes[a.Name] - sizes[b.Name]) })
+	slices.SortStableFunc(programs, func(a, b program) int { return cmp.Compare(sizes[a.Name], sizes[b.Name]) })
 }
 
 // evenly chooses so many items, the first and others at equal distances.
@@ -274,7 +286,8 @@ func known(kind string, names, all []string) error {
 	return nil
 }
 
-// schedule links all programs in the first setting, then in the next, until the time is over.
+// schedule links all programs for the first release and target in all forms, then for the next
+// ones, until the time is over.
 func (c *config) schedule(ctx context.Context, t *trial, programs []program, s *store) error {
 	var deadline time.Time
 	if c.limits.trial > 0 {
@@ -282,23 +295,33 @@ func (c *config) schedule(ctx context.Context, t *trial, programs []program, s *
 	}
 	var group errgroup.Group
 	group.SetLimit(c.limits.jobs)
-	for _, set := range t.settings() {
+	for _, forms := range t.settings() {
 		for _, p := range programs {
 			group.Go(func() error {
-				if s.isDone(p.Name, set.name(), t.modesOf(set.form), c.choice.again) {
-					return nil
+				for _, set := range forms {
+					if err := c.linkOnce(ctx, t, set, p, s, deadline); err != nil {
+						return err
+					}
 				}
-				if !deadline.IsZero() && time.Now().After(deadline) {
-					s.leave()
-					return nil
-				}
-				result, err := t.program(ctx, set, p)
-				if err != nil {
-					return err
-				}
-				return s.add(result)
+				return nil
 			})
 		}
 	}
 	return group.Wait()
+}
+
+// linkOnce links a program in a setting, unless that is done or the time is over.
+func (c *config) linkOnce(ctx context.Context, t *trial, set setting, p program, s *store, deadline time.Time) error {
+	if s.isDone(p.Name, set.name(), t.modesOf(set.form), c.choice.again) {
+		return nil
+	}
+	if !deadline.IsZero() && time.Now().After(deadline) {
+		s.leave()
+		return nil
+	}
+	result, err := t.program(ctx, set, p)
+	if err != nil {
+		return err
+	}
+	return s.add(result)
 }

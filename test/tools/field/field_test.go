@@ -241,11 +241,12 @@ func TestPrograms(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "large.cu"), "// a comment", 0o644)
 	write(t, filepath.Join(dir, "small.cu"), "//", 0o644)
-	write(t, filepath.Join(dir, listName), "large: large.cu -DX\nsmall: small.cu\n", 0o644)
+	write(t, filepath.Join(dir, "sort.cu"), "#include <thrust/sort.h>", 0o644)
+	write(t, filepath.Join(dir, listName), "sort: sort.cu\nlarge: large.cu -DX\nsmall: small.cu\n", 0o644)
 	c := choice{directory: dir, list: filepath.Join(dir, "list.json"), collection: "c", flags: "-O1"}
 	for range 2 {
 		programs, err := c.programs()
-		if err != nil || len(programs) != 2 || programs[0].Name != "c/small" ||
+		if err != nil || len(programs) != 3 || programs[0].Name != "c/small" ||
 			describeUnits(programs[1].Units) != dir+":large.cu -DX -O1" {
 			t.Errorf("got %+v, %v", programs, err)
 		}

@@ -52,13 +52,15 @@ type setting struct {
 
 func (s setting) name() string { return settingName(s.tk.Release(), s.arch, s.form) }
 
-// settings returns all of them, in the order in which they are tried.
-func (t *trial) settings() (list []setting) {
+// settings returns those of each release and target, in the order in which they are tried.
+func (t *trial) settings() (list [][]setting) {
 	for _, tk := range t.toolkits {
 		for _, arch := range t.archs {
+			var forms []setting
 			for _, form := range t.forms {
-				list = append(list, setting{tk, arch, form})
+				forms = append(forms, setting{tk, arch, form})
 			}
+			list = append(list, forms)
 		}
 	}
 	return list
