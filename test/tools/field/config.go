@@ -27,7 +27,7 @@ type config struct {
 	targets targets
 	limits  limits
 	warpld  string
-	command string // the command line, without the caller's folders
+	command string // the command line, without the caller's folders and limits
 }
 
 // A choice is which programs take part.
@@ -52,8 +52,10 @@ type limits struct {
 	trial, compile, link, minimizing time.Duration
 }
 
-// folders are the options whose values depend on the machine.
-var folders = []string{"cache", "results", "keep", "json", "page", "programs", "warpld"}
+// telling are the options that decide what is linked.
+var telling = []string{
+	"archs", "base", "collection", "compiler", "flags", "forms", "modes", "most", "most-files", "only", "releases",
+}
 
 func parse(args []string) (*config, error) {
 	c := &config{}
@@ -73,13 +75,11 @@ func parse(args []string) (*config, error) {
 	c.choice.directory = f.Arg(0)
 	c.command = "go run ./test/tools/field"
 	f.Visit(func(option *flag.Flag) {
-		value := option.Value.String()
-		if slices.Contains(folders, option.Name) {
-			value = strings.ToUpper(option.Name)
+		if slices.Contains(telling, option.Name) {
+			c.command += fmt.Sprintf(" -%s=%s", option.Name, quote(option.Value.String()))
 		}
-		c.command += fmt.Sprintf(" -%s=%s", option.Name, quote(value))
 	})
-	c.command += " DIRECTORY"
+	c.command += " -results=FOLDER DIRECTORY"
 	return c, nil
 }
 

@@ -257,7 +257,7 @@ func TestPrograms(t *testing.T) {
 // TestCommand: the page's command line has no folders of the machine.
 func TestCommand(t *testing.T) {
 	c, err := parse([]string{"-results", "/x/results", "-flags", "-O1 -DX", "-archs", "sm_90", "/x/programs"})
-	if want := "go run ./test/tools/field -archs=sm_90 -flags='-O1 -DX' -results=RESULTS DIRECTORY"; err != nil ||
+	if want := "go run ./test/tools/field -archs=sm_90 -flags='-O1 -DX' -results=FOLDER DIRECTORY"; err != nil ||
 		c.command != want {
 		t.Errorf("%v, %v", c, err)
 	}
