@@ -118,6 +118,9 @@ func (a Arch) IsAccelerated() bool { return a.Suffix == AcceleratedSuffix }
 // IsFamilySpecific reports whether code for the architecture runs on its family only.
 func (a Arch) IsFamilySpecific() bool { return a.Suffix == FamilySuffix }
 
+// HasSuffix reports whether code for the architecture is specific to it or to its family.
+func (a Arch) HasSuffix() bool { return a.Suffix != "" }
+
 // InFamilyOf reports whether nvlink of a release links code for the architecture into
 // code for the target: the target is the architecture itself or a later one of its
 // family. Suffixes are not compared.

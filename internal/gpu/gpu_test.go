@@ -162,24 +162,77 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// TestReleases has for each rule the first release with which it holds, and the first one
+// after that with which it doesn't, by number.
 func TestReleases(t *testing.T) {
-	for _, r := range []Release{{}, {11, 1}, {11, 2}, {12, 9}, {13, 0}, {13, 1}, {13, 3}, {13, 4}, {13, 5}, {14, 0}} {
-		n, rules := r.Number(), r.Rules()
-		since134 := n >= 134
-		newMerging := rules.Merge == newMerge
-		if rules.IgnoresSuffixOfCode != (n <= 130) || rules.PassesSuffix != (r != Release{13, 0}) ||
-			rules.RefusesUnknownKind != (n > 130) || rules.RefusesCutArchives != since134 ||
-			rules.ReportsMissingHostCode != since134 || rules.ReadsCompatFirst != since134 ||
-			rules.SplitOptionVotes != since134 || newMerging != since134 ||
-			rules.DeviceLTO != (n >= 112 || n == 0) || r.MergerCovers() != (n == 130 || n == 134) {
-			t.Errorf("%v: %+v", r, rules)
+	const never = 1000
+	for name, column := range map[string]struct {
+		of            func(Rules) bool
+		since, before int
+	}{
+		"DeviceLTO":                 {func(r Rules) bool { return r.DeviceLTO }, 112, never},
+		"IgnoresSuffixOfCode":       {func(r Rules) bool { return r.IgnoresSuffixOfCode }, 0, 131},
+		"RefusesUnknownKind":        {func(r Rules) bool { return r.RefusesUnknownKind }, 131, never},
+		"RefusesCutArchives":        {func(r Rules) bool { return r.RefusesCutArchives }, 134, never},
+		"ReportsMissingHostCode":    {func(r Rules) bool { return r.ReportsMissingHostCode }, 133, never},
+		"ReadsCompatFirst":          {func(r Rules) bool { return r.ReadsCompatFirst }, 131, never},
+		"SplitOptionVotes":          {func(r Rules) bool { return r.SplitOptionVotes }, 131, never},
+		"ReversesExternals":         {func(r Rules) bool { return r.Merge.ReversesExternals }, 0, 132},
+		"KeepsFeatures":             {func(r Rules) bool { return r.Merge.KeepsFeatures }, 132, never},
+		"AllFeaturesWithoutCode":    {func(r Rules) bool { return r.Merge.AllFeaturesWithoutCode }, 133, never},
+		"CountsBarriers":            {func(r Rules) bool { return r.Merge.CountsBarriers }, 131, never},
+		"AlignsCommonFirst":         {func(r Rules) bool { return r.Merge.AlignsCommonFirst }, 131, never},
+		"WeakIsGlobal":              {func(r Rules) bool { return r.Merge.WeakIsGlobal }, 134, never},
+		"MercuryCallGraph":          {func(r Rules) bool { return r.Merge.MercuryCallGraph }, 134, never},
+		"LocalKernelShared":         {func(r Rules) bool { return r.Merge.LocalKernelShared }, 134, never},
+		"EmitsOnlyReferencedShared": {func(r Rules) bool { return r.Merge.EmitsOnlyReferencedShared }, 134, never},
+		"CountsReplacedReferences":  {func(r Rules) bool { return r.Merge.CountsReplacedReferences }, 0, 134},
+	} {
+		for _, r := range []Release{{11, 1}, {11, 2}, {12, 9}, {13, 0}, {13, 1}, {13, 2}, {13, 3}, {13, 4}, {13, 5},
+			{14, 0}} {
+			n := r.Number()
+			if got := column.of(r.Rules()); got != (n >= column.since && n < column.before) {
+				t.Errorf("%v: %s is %v", r, name, got)
+			}
+			if ReleaseNumbered(n) != r {
+				t.Errorf("%d is not %v", n, r)
+			}
 		}
-		if ReleaseNumbered(n) != r {
-			t.Errorf("%d is not %v", n, r)
-		}
+	}
+	if rules := (Release{}).Rules(); !rules.DeviceLTO || !rules.IgnoresSuffixOfCode || rules.Merge != merge130 {
+		t.Errorf("an unknown release: %+v", rules)
 	}
 	if r := (Release{13, 4}); r.String() != "13.4" || !r.Known() || (Release{}).Known() || r.Before(Release{13, 0}) {
 		t.Errorf("%v", r)
+	}
+}
+
+// TestMeasuredReleases: a release between or after those of the table is not taken for one
+// of them.
+func TestMeasuredReleases(t *testing.T) {
+	for _, r := range []Release{{}, {11, 2}, {12, 9}, {13, 0}, {13, 1}, {13, 2}, {13, 3}, {13, 4}, {13, 5}, {14, 0}} {
+		want := r.Number() >= 130 && r.Number() <= 134
+		if r.Measured() != want || r.MergerCovers() != want {
+			t.Errorf("%v: measured %v, merger %v", r, r.Measured(), r.MergerCovers())
+		}
+	}
+}
+
+// TestSuffixes has the targets as libnvvm and ptxas get them.
+func TestSuffixes(t *testing.T) {
+	for r, want := range map[Release][3][2]string{
+		{13, 0}: {{"sm_100", "sm_100"}, {"sm_100", "sm_100a"}, {"sm_100", "sm_100"}},
+		{13, 1}: {{"sm_100", "sm_100"}, {"sm_100", "sm_100a"}, {"sm_100", "sm_100"}},
+		{13, 2}: {{"sm_100", "sm_100"}, {"sm_100a", "sm_100a"}, {"sm_100", "sm_100"}},
+		{13, 3}: {{"sm_100", "sm_100"}, {"sm_100a", "sm_100a"}, {"sm_100f", "sm_100f"}},
+		{13, 4}: {{"sm_100", "sm_100"}, {"sm_100a", "sm_100a"}, {"sm_100f", "sm_100f"}},
+	} {
+		for i, suffix := range []string{"", "a", "f"} {
+			a, rules := Arch{100, suffix}, r.Rules()
+			if got := [2]string{rules.Compiled(a).String(), rules.Assembled(a).String()}; got != want[i] {
+				t.Errorf("%v: %s is %v", r, a, got)
+			}
+		}
 	}
 }
 

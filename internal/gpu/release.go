@@ -3,6 +3,7 @@ package gpu
 import (
 	"cmp"
 	"fmt"
+	"strings"
 )
 
 // ToolkitMajor is the major version of the toolkits whose nvlink warpld replaces.
@@ -32,15 +33,22 @@ func CompareReleases(r, s Release) int {
 // Before reports whether the release is older than another one.
 func (r Release) Before(s Release) bool { return CompareReleases(r, s) < 0 }
 
+// Measured reports whether the rules were measured with the tools of this release. Those
+// of another release may behave in ways that the table doesn't know.
+func (r Release) Measured() bool { return r.row() != nil && r.row().measured }
+
 // MergerCovers reports whether the rules of warpld's own merger hold for the release.
 // They hold only for releases that have a row of their own.
-func (r Release) MergerCovers() bool {
+func (r Release) MergerCovers() bool { return r.row() != nil && r.row().merger }
+
+// row returns the row of the release itself, or nil.
+func (r Release) row() *releaseRow {
 	for i := range releases {
 		if releases[i].since == r {
-			return releases[i].merger
+			return &releases[i]
 		}
 	}
-	return false
+	return nil
 }
 
 // Rules returns how the tools of the release behave. A release without a row behaves as
@@ -62,9 +70,9 @@ type Rules struct {
 
 	// IgnoresSuffixOfCode: code for the number of the target is linked whatever its suffix.
 	IgnoresSuffixOfCode bool
-	// PassesSuffix: nvlink passes the suffix of the target to libnvvm and ptxas. Otherwise
-	// only ptxas gets it, and only an "a".
-	PassesSuffix bool
+	// CompiledSuffixes and AssembledSuffixes are the suffixes of targets that nvlink passes
+	// to libnvvm and to ptxas. It drops others.
+	CompiledSuffixes, AssembledSuffixes string
 
 	// RefusesUnknownKind: nvlink's message about a .ptx file that is not PTX says that the
 	// kind of the binary is not recognized. Before, it quoted an empty key.
@@ -114,33 +122,72 @@ type MergeRules struct {
 	CountsReplacedReferences bool
 }
 
-// A releaseRow holds from a release on.
-type releaseRow struct {
-	since  Release
-	merger bool // the merger's rules were measured for exactly this release
-	rules  Rules
+// Compiled returns the target as nvlink names it to libnvvm.
+func (r Rules) Compiled(target Arch) Arch { return withSuffixes(target, r.CompiledSuffixes) }
+
+// Assembled returns the target as nvlink names it to ptxas.
+func (r Rules) Assembled(target Arch) Arch { return withSuffixes(target, r.AssembledSuffixes) }
+
+// withSuffixes returns an architecture without its suffix, unless that is one of a list.
+func withSuffixes(a Arch, suffixes string) Arch {
+	if !strings.Contains(suffixes, a.Suffix) {
+		a.Suffix = ""
+	}
+	return a
 }
 
-// oldMerge and newMerge are the two ways to merge that were measured.
-var (
-	oldMerge = MergeRules{ReversesExternals: true, CountsReplacedReferences: true}
-	newMerge = MergeRules{WeakIsGlobal: true, KeepsFeatures: true, AllFeaturesWithoutCode: true, MercuryCallGraph: true,
-		CountsBarriers: true, AlignsCommonFirst: true, LocalKernelShared: true, EmitsOnlyReferencedShared: true}
+// A releaseRow holds from a release on.
+type releaseRow struct {
+	since    Release
+	measured bool // with the tools of exactly this release
+	merger   bool // the merger's rules were measured for exactly this release
+	rules    Rules
+}
+
+const (
+	noSuffixes  = ""
+	accelerated = AcceleratedSuffix
+	allSuffixes = AcceleratedSuffix + FamilySuffix
 )
 
 // releases has a row for each release that differs from the one before, in ascending
 // order. The first row is for an unknown release.
 //
-// PassesSuffix is true before 13.0 because 13.0 alone was found to drop the suffix.
-// 13.1 to 13.3 were not measured; the row of 13.1 is what was assumed about them.
+// 13.0 drops suffixes, and later releases pass more and more of them; before 13.0 nothing
+// was measured. For no release before 13.4 a program is known that depends on
+// EmitsOnlyReferencedShared or CountsReplacedReferences.
 var releases = []releaseRow{
-	{since: Release{}, rules: Rules{DeviceLTO: true, IgnoresSuffixOfCode: true, PassesSuffix: true, Merge: oldMerge}},
-	{since: Release{1, 0}, rules: Rules{IgnoresSuffixOfCode: true, PassesSuffix: true, Merge: oldMerge}},
-	{since: Release{11, 2}, rules: Rules{DeviceLTO: true, IgnoresSuffixOfCode: true, PassesSuffix: true,
-		Merge: oldMerge}},
-	{since: Release{13, 0}, merger: true, rules: Rules{DeviceLTO: true, IgnoresSuffixOfCode: true, Merge: oldMerge}},
-	{since: Release{13, 1}, rules: Rules{DeviceLTO: true, PassesSuffix: true, RefusesUnknownKind: true, Merge: oldMerge}},
-	{since: Release{13, 4}, merger: true, rules: Rules{DeviceLTO: true, PassesSuffix: true, RefusesUnknownKind: true,
-		RefusesCutArchives: true, ReportsMissingHostCode: true, ReadsCompatFirst: true, SplitOptionVotes: true,
-		Merge: newMerge}},
+	{since: Release{}, rules: Rules{DeviceLTO: true, IgnoresSuffixOfCode: true, CompiledSuffixes: allSuffixes,
+		AssembledSuffixes: allSuffixes, Merge: merge130}},
+	{since: Release{1, 0}, rules: Rules{IgnoresSuffixOfCode: true, CompiledSuffixes: allSuffixes,
+		AssembledSuffixes: allSuffixes, Merge: merge130}},
+	{since: Release{11, 2}, rules: Rules{DeviceLTO: true, IgnoresSuffixOfCode: true, CompiledSuffixes: allSuffixes,
+		AssembledSuffixes: allSuffixes, Merge: merge130}},
+	{since: Release{13, 0}, measured: true, merger: true, rules: Rules{DeviceLTO: true, IgnoresSuffixOfCode: true,
+		CompiledSuffixes: noSuffixes, AssembledSuffixes: accelerated, Merge: merge130}},
+	{since: Release{13, 1}, measured: true, merger: true, rules: Rules{DeviceLTO: true, RefusesUnknownKind: true,
+		CompiledSuffixes: noSuffixes, AssembledSuffixes: accelerated, ReadsCompatFirst: true, SplitOptionVotes: true,
+		Merge: merge131}},
+	{since: Release{13, 2}, measured: true, merger: true, rules: Rules{DeviceLTO: true, RefusesUnknownKind: true,
+		CompiledSuffixes: accelerated, AssembledSuffixes: accelerated, ReadsCompatFirst: true, SplitOptionVotes: true,
+		Merge: merge132}},
+	{since: Release{13, 3}, measured: true, merger: true, rules: Rules{DeviceLTO: true, RefusesUnknownKind: true,
+		CompiledSuffixes: allSuffixes, AssembledSuffixes: allSuffixes, ReportsMissingHostCode: true,
+		ReadsCompatFirst: true, SplitOptionVotes: true, Merge: merge133}},
+	{since: Release{13, 4}, measured: true, merger: true, rules: Rules{DeviceLTO: true, RefusesUnknownKind: true,
+		CompiledSuffixes: allSuffixes, AssembledSuffixes: allSuffixes, RefusesCutArchives: true,
+		ReportsMissingHostCode: true, ReadsCompatFirst: true, SplitOptionVotes: true, Merge: merge134}},
 }
+
+// The ways to merge that were measured, by the first release that has them.
+var (
+	merge130 = MergeRules{ReversesExternals: true, CountsReplacedReferences: true}
+	merge131 = MergeRules{ReversesExternals: true, CountsReplacedReferences: true, CountsBarriers: true,
+		AlignsCommonFirst: true}
+	merge132 = MergeRules{KeepsFeatures: true, CountsReplacedReferences: true, CountsBarriers: true,
+		AlignsCommonFirst: true}
+	merge133 = MergeRules{KeepsFeatures: true, CountsReplacedReferences: true, CountsBarriers: true,
+		AlignsCommonFirst: true, AllFeaturesWithoutCode: true}
+	merge134 = MergeRules{WeakIsGlobal: true, KeepsFeatures: true, AllFeaturesWithoutCode: true, MercuryCallGraph: true,
+		CountsBarriers: true, AlignsCommonFirst: true, LocalKernelShared: true, EmitsOnlyReferencedShared: true}
+)

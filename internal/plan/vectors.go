@@ -35,9 +35,7 @@ func maxRegisters(o *options.Options, agreed *Agreed) int {
 func compileOptions(in Input, p *Plan, chosen *choice) []string {
 	o, agreed := in.Options, &p.Agreed
 	target := o.Arch
-	if !in.Release.Rules().PassesSuffix {
-		target.Suffix = ""
-	}
+	target.Arch = in.Release.Rules().Compiled(target.Arch)
 	vector := []string{"-arch=" + target.As(options.Compute), "-link-lto"}
 	add := func(when bool, option string) {
 		if when {
@@ -110,9 +108,7 @@ func passedOn(o *options.Options, agreed *Agreed, vector []string) []string {
 func assembleArguments(in Input, p *Plan) []string {
 	o := in.Options
 	target := o.Arch
-	if target.IsFamilySpecific() && !in.Release.Rules().PassesSuffix {
-		target.Suffix = ""
-	}
+	target.Arch = in.Release.Rules().Assembled(target.Arch)
 	args := []string{"-arch", target.As(options.SM), "-m", "64"}
 	if n := maxRegisters(o, &p.Agreed); n > 0 {
 		args = append(args, "-maxrregcount", strconv.Itoa(n))

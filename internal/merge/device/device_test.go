@@ -398,7 +398,7 @@ func TestWhatRulesDontCoverIsNamed(t *testing.T) {
 		}
 	}
 	for _, options := range []Options{{Arch: gpu.Arch{Number: 70}, Release: gpu.Release{Major: 13}},
-		{Arch: gpu.Arch{Number: 80}, Release: gpu.Release{Major: 13, Minor: 1}}} {
+		{Arch: gpu.Arch{Number: 80}, Release: gpu.Release{Major: 13, Minor: 5}}} {
 		var u *Unsupported
 		if _, err := merge(options); !errors.As(err, &u) {
 			t.Errorf("%+v: %v", options, err)

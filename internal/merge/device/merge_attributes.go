@@ -328,7 +328,7 @@ type featureSet struct {
 
 // keepsFeatures reports whether the row of features is in the output.
 func (rules *ruleSet) keepsFeatures() bool {
-	//rule: The row of features is in no program for sm_90 before 13.4.
+	//rule: The row of features is in no program for sm_90 before 13.2.
 	//mutate: true
 	return rules.mercury || rules.merge.KeepsFeatures
 }
@@ -355,7 +355,7 @@ func (o *object) texts() []sectionID {
 }
 
 // setFeatures leaves the features that all inputs have of which code remains;
-// without code there are none, and since 13.4 all.
+// without code there are none, and since 13.3 all.
 func setFeatures(rules *ruleSet, sections *sectionTable, attributes *attributeTable, notes *noteTable) error {
 	if sections.compat == noSection {
 		return nil

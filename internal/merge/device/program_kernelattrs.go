@@ -356,12 +356,12 @@ func (l attributeSet) setExternals(k symbolID, counted []symbolID) {
 }
 
 // externalsAlone lists the externals of a program with one kernel in the
-// order in which the rows came in; up to 13.0 the last one first. A row that
+// order in which the rows came in; up to 13.1 the last one first. A row that
 // grew comes last.
 func (l attributeSet) externalsAlone(row *attribute, counted []symbolID) []symbolID {
 	list := l.externalsOf(l.byArrival(counted))
 	if l.rules.merge.ReversesExternals {
-		//rule: Before 13.4 its externals come in the reverse order.
+		//rule: Before 13.2 its externals come in the reverse order.
 		slices.Reverse(list)
 	}
 	//rule: A row of externals that grew comes last for the only kernel.

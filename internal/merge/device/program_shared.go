@@ -69,7 +69,7 @@ func layOutShared(out *output) error {
 		// it takes it for a kernel's
 		return unsupported("", "what nvlink says of common shared memory of %d bytes with -g", s.end)
 	}
-	//rule: Since 13.4 the common section is aligned before the kernels.
+	//rule: Since 13.1 the common section is aligned before the kernels.
 	//mutate: false
 	if s.rules.merge.AlignsCommonFirst {
 		s.alignCommon()
@@ -423,7 +423,7 @@ func (s *sharedLayout) commonSection() *section {
 	return nil
 }
 
-// alignCommon makes the common section fit for dynamic memory. Since 13.4 that
+// alignCommon makes the common section fit for dynamic memory. Since 13.1 that
 // comes before the kernels are aligned to it.
 func (s *sharedLayout) alignCommon() {
 	if out := s.commonSection(); out != nil && s.anyDynamic {
