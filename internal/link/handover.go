@@ -1,6 +1,7 @@
 package link
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,6 +41,40 @@ func (l *linker) showsSteps() bool {
 	}
 	objects, err := object.ReadAll(l.inputs(), func(*message.Message) {})
 	return err == nil && !slices.ContainsFunc(objects, (*object.Object).HasBitcode)
+}
+
+// unproven returns why a link with a release of CUDA that warpld was not tested with is left
+// to nvlink, or "" if it is not. It reports once that the release is not known. Releases
+// differ in how they treat what is named here, and in how they merge cubins, which the merger
+// refuses by itself. Where nvlink is missing, or the user chose an engine, the rules of the
+// last release are used.
+func (l *linker) unproven() string {
+	release := l.release()
+	if !release.Known() || release.Measured() {
+		return ""
+	}
+	l.journal.Report(&message.Message{Severity: message.Info, Extra: true, ID: "release-unknown",
+		Text: fmt.Sprintf("this warpld was not tested with CUDA %s; what releases differ in is left to its nvlink", release),
+		Hint: "look for a newer warpld; -disable-infos hides this note"})
+	o := l.options
+	if _, err := l.toolkit.NeedNVLink(); err != nil || (o.Own.Engine != "" && o.Own.Engine != "auto") {
+		return ""
+	}
+	objects, err := object.ReadAll(l.inputs(), func(*message.Message) {})
+	suffixed := func(m object.Module) bool { return m.Arch.SameNumber(o.Arch.Arch) && m.Arch.HasSuffix() }
+	switch {
+	case slices.ContainsFunc(objects, (*object.Object).HasBitcode): // nvlink can't link it
+		return ""
+	case o.Arch.HasSuffix():
+		return fmt.Sprintf("how CUDA %s treats the suffix of %s is not known", release, o.Arch)
+	case o.LTO && o.Given("split-compile"):
+		return fmt.Sprintf("how CUDA %s treats -split-compile is not known", release)
+	case err != nil:
+		return fmt.Sprintf("what CUDA %s makes of inputs that can't be read is not known", release)
+	case slices.ContainsFunc(objects, func(o *object.Object) bool { return slices.ContainsFunc(o.Modules, suffixed) }):
+		return fmt.Sprintf("whether CUDA %s takes code with a suffix for %s is not known", release, o.Arch)
+	}
+	return ""
 }
 
 // handOver becomes the vendor's nvlink. It returns only if that can't be started.

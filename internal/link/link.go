@@ -124,21 +124,14 @@ func (l *linker) link(ctx context.Context) (err error) {
 	if l.showsSteps() {
 		return l.handOver("-v2 asks for the lines that nvlink prints about LTO")
 	}
+	if reason := l.unproven(); reason != "" {
+		return l.handOver(reason)
+	}
 	l.flush()
 	if err = l.options.Check(l.journal.Report); err != nil {
 		return err
 	}
-	end := l.journal.Phase("read the inputs")
-	l.objects, err = l.readInputs()
-	if end(); err != nil {
-		return err
-	}
-	if err = l.findLLVM(); err != nil {
-		return err
-	}
-	end = l.journal.Phase("plan")
-	err = l.makePlan()
-	if end(); err != nil {
+	if err = l.prepare(); err != nil {
 		return err
 	}
 	processes, err := local.New(l.options.Own.TempDir, l.options.Own.KeepWorkDirs)
@@ -146,7 +139,7 @@ func (l *linker) link(ctx context.Context) (err error) {
 		return err
 	}
 	defer processes.Close()
-	end = l.journal.Phase("run the actions")
+	end := l.journal.Phase("run the actions")
 	err = l.run(ctx, processes)
 	if end(); err != nil {
 		return err
@@ -156,6 +149,20 @@ func (l *linker) link(ctx context.Context) (err error) {
 	}
 	defer l.journal.Phase("write the outputs")()
 	return l.writeOutputs()
+}
+
+// prepare reads the inputs and makes the plan.
+func (l *linker) prepare() (err error) {
+	end := l.journal.Phase("read the inputs")
+	l.objects, err = l.readInputs()
+	if end(); err != nil {
+		return err
+	}
+	if err = l.findLLVM(); err != nil {
+		return err
+	}
+	defer l.journal.Phase("plan")()
+	return l.makePlan()
 }
 
 // makePlan decides what will be done and reports what was found on the way. nvlink runs
