@@ -127,7 +127,8 @@ func TestTogether(t *testing.T) {
 // functions or pointers to them, also those that no kernel reaches.
 func TestTogetherKeepsDeadCode(t *testing.T) {
 	p := cut(t, head+".func f() { ret; }\n.func unrelated() { ret; }\n.global .u64 v = f;\n"+
-		".func dead() { ld.global.u64 %rd1, [v]; }\n.func caller() { call.uni dead; call.uni leaf; }\n.func leaf() { ret; }\n"+
+		".func dead() { ld.global.u64 %rd1, [v]; }\n.func caller() { call.uni dead; call.uni leaf; }\n"+
+		".func leaf() { ret; }\n"+
 		".entry k() { p: .callprototype _ (); call %rd1, (), p; }\n", 0)
 	for name, want := range map[string]bool{"f": true, "unrelated": false, "dead": true, "caller": true, "leaf": true} {
 		if strings.Contains(string(p.Units[0].Text), ".func "+name+"()") != want {
