@@ -27,6 +27,7 @@ type config struct {
 	targets targets
 	limits  limits
 	warpld  string
+	commit  string // what warpld was built from, if it does not say so itself
 	command string // the command line, without the caller's folders and limits
 }
 
@@ -61,6 +62,7 @@ func parse(args []string) (*config, error) {
 	c := &config{}
 	f := flag.NewFlagSet("field", flag.ContinueOnError)
 	f.StringVar(&c.warpld, "warpld", os.Getenv("WARPLD_BIN"), "the warpld under test, instead of WARPLD_BIN")
+	f.StringVar(&c.commit, "commit", "", "`text` for the page: what warpld was built from, if it does not say so")
 	c.choice.options(f)
 	c.places.options(f)
 	c.targets.options(f)

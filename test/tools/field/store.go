@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"debug/buildinfo"
 	"encoding/json"
 	"errors"
@@ -162,7 +163,7 @@ func (s *store) describe(c *config, t *trial) error {
 		add(&s.about.Toolkits, tk.Version)
 	}
 	slices.Sort(s.about.Toolkits)
-	add(&s.about.Warpld, revision(c.warpld))
+	add(&s.about.Warpld, cmp.Or(revision(c.warpld), c.commit))
 	add(&s.about.Machines, machine())
 	add(&s.about.Commands, c.command)
 	if c.choice.source != "" {
