@@ -136,14 +136,18 @@ func someResults() *Results {
 }
 
 func TestPage(t *testing.T) {
-	page := someResults().page()
+	r := someResults()
+	r.About = About{Sources: map[string]string{"t": "somewhere"}, Found: map[string]int{"t": 5}}
+	r.Programs[0].Name = "t/wo"
+	page := r.page()
 	for _, want := range []string{
 		"| 13.0 sm_80 compressed | equal | 2 |\n", "| 13.0 sm_80 compressed | different | 1 |\n",
 		"| it has N kernels in '...' | 2 |\n", "| in slices | 1 |\n", "| 13.0 sm_80 | nvlink: no '...' | 1 |\n",
-		"| one | 1 | 3 | all 1 | 1.50 | 1.00 | 2.00 | 0.25 |\n| two | 2 | 3 | **1 of 2** | 3.00 | 2.00 | 4.00 | 0.50 |\n",
+		"| one | 1 | 3 | all 1 | 1.50 | 1.00 | 2.00 | 0.25 |\n| t/wo | 2 | 3 | **1 of 2** | 3.00 | 2.00 | 4.00 | 0.50 |\n",
 		"| none | 1 | 0 | not built | 0.00 ", "| 3 programs | 4 | 6 |  | 4.50 |",
-		`| two | 13.0 sm_80 compressed | exact: linked.cubin:  sections, .a\|b | b.o |` + "\n",
+		`| t/wo | 13.0 sm_80 compressed | exact: linked.cubin:  sections, .a\|b | b.o |` + "\n",
 		"| none | 1 | x.cu: error: no |\n", "| programs | 2 linked, 2 of them from all their sources; 1 not built |\n",
+		"| `t` | somewhere: 1 of 5 programs linked |\n",
 		"| links | 3 compared, 2 good, 1 different |\n", "| runs | 3 of nvlink, 3 exact, 3 from the cache, 3 fast |\n",
 	} {
 		if !strings.Contains(page, want) {

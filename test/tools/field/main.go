@@ -79,7 +79,7 @@ func (c *config) link(ctx context.Context, s *store, out io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(t.work)
-	if err := s.describe(c, t); err != nil {
+	if err := s.describe(c, t, len(programs)); err != nil {
 		return err
 	}
 	// Every process that is started inherits it.

@@ -114,13 +114,26 @@ func (r *Results) summary(b *strings.Builder) {
 	row("links", fmt.Sprintf("%d compared, %d good, %d different", links, good, links-good))
 	row("runs", fmt.Sprintf("%d of nvlink, %d exact, %d from the cache, %d fast", modes["nvlink"], modes[exact],
 		modes[cached], modes[fast]))
-	for _, name := range slices.Sorted(maps.Keys(r.About.Sources)) {
-		row("`"+name+"`", r.About.Sources[name])
+	for _, name := range slices.Sorted(maps.Keys(r.About.Found)) {
+		if name != "" {
+			row("`"+name+"`", fmt.Sprintf("%s: %d of %d programs linked", r.About.Sources[name], r.linked(name+"/"),
+				r.About.Found[name]))
+		}
 	}
 	b.WriteString("\n")
 	if len(r.About.Commands) > 0 {
 		fmt.Fprintf(b, "```sh\n%s\n```\n\n", strings.Join(r.About.Commands, "\n"))
 	}
+}
+
+// linked is how many programs with this beginning of their names were linked.
+func (r *Results) linked(prefix string) (count int) {
+	for _, p := range r.Programs {
+		if strings.HasPrefix(p.Name, prefix) && len(p.Links) > 0 {
+			count++
+		}
+	}
+	return count
 }
 
 // dates is a day, or the first and the last one.

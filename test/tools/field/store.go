@@ -33,11 +33,13 @@ type Entry struct {
 // About is what the page says of the trials that the results are from.
 type About struct {
 	// Sources are texts by the names of collections.
-	Sources  map[string]string `json:"sources,omitempty"`
-	Toolkits []string          `json:"toolkits"`
-	Warpld   []string          `json:"warpld"`
-	Machines []string          `json:"machines"`
-	Commands []string          `json:"commands"`
+	Sources map[string]string `json:"sources,omitempty"`
+	// Found are numbers of programs by the names of collections.
+	Found    map[string]int `json:"found,omitempty"`
+	Toolkits []string       `json:"toolkits"`
+	Warpld   []string       `json:"warpld"`
+	Machines []string       `json:"machines"`
+	Commands []string       `json:"commands"`
 }
 
 const aboutName = "about.json"
@@ -153,7 +155,7 @@ func (s *store) results() *Results {
 }
 
 // describe adds a trial to what is said of all.
-func (s *store) describe(c *config, t *trial) error {
+func (s *store) describe(c *config, t *trial, found int) error {
 	add := func(list *[]string, text string) {
 		if text != "" && !slices.Contains(*list, text) {
 			*list = append(*list, text)
@@ -166,12 +168,16 @@ func (s *store) describe(c *config, t *trial) error {
 	add(&s.about.Warpld, cmp.Or(revision(c.warpld), c.commit))
 	add(&s.about.Machines, machine())
 	add(&s.about.Commands, c.command)
+	if s.about.Sources == nil {
+		s.about.Sources = map[string]string{}
+	}
 	if c.choice.source != "" {
-		if s.about.Sources == nil {
-			s.about.Sources = map[string]string{}
-		}
 		s.about.Sources[c.choice.collection] = c.choice.source
 	}
+	if s.about.Found == nil {
+		s.about.Found = map[string]int{}
+	}
+	s.about.Found[c.choice.collection] = max(s.about.Found[c.choice.collection], found)
 	if s.dir == "" {
 		return nil
 	}
