@@ -97,7 +97,12 @@ func (b *build) mergeByVendor(after []*action.Step, ready func(), refused error)
 		Ready: ready,
 		Make: func() (*action.Action, error) {
 			nvlink, err := b.in.Toolkit.NeedNVLink()
-			return b.mergeBy(merge.Vendor(nvlink)), err
+			if err != nil {
+				return nil, err
+			}
+			settings := b.mergeSettings(cubin.Tool{})
+			b.mergeArguments = settings.VendorArguments(b.mergeArguments, mergerView(steps.Parts))
+			return b.mergeBy(merge.Vendor(nvlink)), nil
 		},
 		Handle: action.Handle(read, func(o *merge.Outcome) error {
 			b.merged(o)
@@ -162,7 +167,8 @@ func (b *build) mergeSettings(record cubin.Tool) merge.Settings {
 			FixNvlinkBugs: (own.Merge == "own" || own.DedupData) && !own.ExactBytes, DedupWeakData: own.DedupData,
 			Relocatable: o.Relocatable, Debug: o.Debug, Verbose: o.Verbose,
 			KernelsUsed: o.KernelsUsed, VariablesUsed: o.VariablesUsed, IgnoreHostInfo: o.IgnoreHostInfo,
-			KeepSystemLibraries: o.KeepSystemLibraries, SuppressStackSizeWarning: o.SuppressStackSizeWarning,
+			KnowsReferences: b.knowsReferences(), KeepSystemLibraries: o.KeepSystemLibraries,
+			SuppressStackSizeWarning: o.SuppressStackSizeWarning,
 		},
 		WarningsAsErrors: o.Messages.WarningsAsErrors && !b.in.Plan.Assembles,
 		NotCovered:       merge.Uncovered(b.mergeArguments),
@@ -171,6 +177,12 @@ func (b *build) mergeSettings(record cubin.Tool) merge.Settings {
 		s.Options.KernelsUsed, s.Options.VariablesUsed, s.Options.IgnoreHostInfo = nil, nil, true
 	}
 	return s
+}
+
+// knowsReferences reports whether nvlink would know all host references before it merges: it
+// has read all inputs then, to optimize the program as a whole.
+func (b *build) knowsReferences() bool {
+	return b.in.Plan.Mode == plan.Whole && len(b.in.Plan.IR) > 0
 }
 
 // toolRecord returns what the output records about the link: the same as nvlink, if the

@@ -71,6 +71,22 @@ func Vendor(nvlink string) Merger {
 	return Merger{Tool: action.File{Name: "nvlink", Content: action.AtPath(nvlink)}}
 }
 
+// maxPatterns is how many bytes of patterns nvlink gets. An argument has at most 128 KiB.
+const maxPatterns = 96 << 10
+
+// VendorArguments returns nvlink's arguments for a merge. If the host references are known
+// before it, -kernels-used tells nvlink.
+func (s *Settings) VendorArguments(arguments []string, parts []Part) []string {
+	inputs := make([]device.Input, len(parts))
+	for i := range parts {
+		inputs[i] = parts[i].input(i).input
+	}
+	if list := strings.Join(device.PatternsOfLaunched(&s.Options, inputs), ","); list != "" && len(list) <= maxPatterns {
+		arguments = append(slices.Clone(arguments), "-kernels-used="+list)
+	}
+	return arguments
+}
+
 // Names of files in the working directory.
 const (
 	outputFile   = "linked.cubin"

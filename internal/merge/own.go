@@ -21,6 +21,7 @@ const (
 	recordOption  = "-record=" // once for each field of a cubin.Tool, in their order
 	fixOption     = "-mend"    // device.Options.FixNvlinkBugs
 	dedupOption   = "-weak-data-once"
+	knowsOption   = "-references-known" // device.Options.KnowsReferences
 	// AnswerFile is what it writes beside nvlink's files.
 	AnswerFile = "merged.json"
 )
@@ -52,6 +53,9 @@ func Own(self string, settings Settings) Merger {
 	}
 	if o.DedupWeakData {
 		m.First = append(m.First, dedupOption)
+	}
+	if o.KnowsReferences {
+		m.First = append(m.First, knowsOption)
 	}
 	return m
 }

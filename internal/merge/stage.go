@@ -108,6 +108,7 @@ var flags = map[string]func(*Settings){
 	"-Werror":                      func(s *Settings) { s.WarningsAsErrors = true },
 	fixOption:                      func(s *Settings) { s.Options.FixNvlinkBugs = true },
 	dedupOption:                    func(s *Settings) { s.Options.DedupWeakData = true },
+	knowsOption:                    func(s *Settings) { s.Options.KnowsReferences = true },
 	"-m64":                         func(*Settings) {},
 	"-w":                           func(*Settings) {}, // what to do with messages is decided where they are shown
 	"-disable-infos":               func(*Settings) {},

@@ -61,6 +61,9 @@ type Options struct {
 	// KernelsUsed and VariablesUsed are -kernels-used and -variables-used; parts
 	// of names, or patterns with "*". They take the place of host references.
 	KernelsUsed, VariablesUsed []string
+	// KnowsReferences: the host references of all inputs are known before the first one
+	// comes in. nvlink has read all inputs if it has optimized the program before.
+	KnowsReferences bool
 	// IgnoreHostInfo is -ignore-host-info.
 	IgnoreHostInfo bool
 	// KeepSystemLibraries is -keep-system-libraries: libcudadevrt always takes part.

@@ -189,6 +189,8 @@ func TestLiveness(t *testing.T) {
 	}{
 		{"all kernels", func(*Options) {}, func(*Input) {}, []string{"k", "other", "f", "g"}},
 		{"-kernels-used", func(o *Options) { o.KernelsUsed = []string{"the"} }, func(*Input) {}, []string{"other", "g"}},
+		{"-kernels-used with a star", func(o *Options) { o.KernelsUsed = []string{"t*e"} }, func(*Input) {},
+			[]string{"other", "g"}},
 		{"-variables-used", func(o *Options) { o.VariablesUsed = []string{"x"} }, func(*Input) {}, nil},
 		{"host references", func(*Options) {}, func(in *Input) { in.Host, in.LaunchedExternal = HostKnown, []string{"k*"} },
 			[]string{"k", "f"}},
@@ -246,6 +248,44 @@ func TestLivenessOfSeveral(t *testing.T) {
 		if diff := cmp.Diff(test.want, functionsOf(t, out)); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
 		}
+	}
+}
+
+// nvlink gets patterns only if they tell it of the same kernels as the host references, and
+// of fewer than all.
+func TestPatternsOfLaunched(t *testing.T) {
+	runtime := Input{Name: "libcudadevrt.a", Cubin: code{functions: []fn{kernel("k3")}}.build(), Runtime: true,
+		Host: HostKnown, LaunchedExternal: []string{"k3"}}
+	known := plain
+	known.KnowsReferences = true
+	named := known
+	named.KernelsUsed = []string{"k"}
+	for name, test := range map[string]struct {
+		options  Options
+		kernels  []string
+		launched []string
+		want     []string
+	}{
+		"one is not launched":       {known, []string{"k", "started"}, []string{"k"}, []string{"k", "k3"}},
+		"all are launched":          {known, []string{"k", "started"}, []string{"k", "started"}, nil},
+		"nothing is launched":       {known, []string{"k", "started"}, nil, nil},
+		"a part of another name":    {known, []string{"start", "started"}, []string{"start"}, nil},
+		"a pattern":                 {known, []string{"k", "k2", "started"}, []string{"k*"}, []string{"k*", "k3"}},
+		"not known before the link": {plain, []string{"k", "started"}, []string{"k"}, nil},
+		"named by an option":        {named, []string{"k", "started"}, []string{"k"}, nil},
+	} {
+		var c code
+		for _, k := range test.kernels {
+			c.functions = append(c.functions, kernel(k))
+		}
+		in := Input{Name: "a.o", Cubin: c.build(), Host: HostKnown, LaunchedExternal: test.launched}
+		if diff := cmp.Diff(test.want, PatternsOfLaunched(&test.options, []Input{in, runtime})); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	damaged := Input{Name: "a.o", Cubin: []byte("no cubin"), Host: HostKnown, LaunchedExternal: []string{"k"}}
+	if got := PatternsOfLaunched(&known, []Input{damaged}); got != nil {
+		t.Errorf("a damaged input: %q", got)
 	}
 }
 

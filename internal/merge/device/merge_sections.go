@@ -56,6 +56,7 @@ func placeSection(out *output, o *object, index int) (placement, error) {
 	}
 	id := out.sections.findOrNew(section{name: s.Name, kind: s.Type, flags: s.Flags, align: s.Align, owner: owner}, true)
 	into := &out.sections.list[id]
+	noteShared(out.symbols, into, id)
 	if into.kind != s.Type || into.flags != s.Flags {
 		return *at, unsupported(o.name, "the section '%s', which is something else in another input", s.Name)
 	}
@@ -88,6 +89,14 @@ func placeSection(out *output, o *object, index int) (placement, error) {
 	}
 	placeMercury(o, index, into)
 	return *at, nil
+}
+
+// noteShared notes the memory of a kernel. One that is not launched has none before its input
+// brings it.
+func noteShared(symbols *symbolTable, s *section, id sectionID) {
+	if s.kind == cubin.SHT_CUDA_SHARED && s.owner != noSection {
+		symbols.list[s.function].function.shared = id
+	}
 }
 
 // ownerOf returns the code that a section of an input belongs to in the output. That of a

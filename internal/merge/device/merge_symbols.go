@@ -35,7 +35,7 @@ func mergeFunctions(out *output, o *object) error {
 		case y.Section == elf64.Undefined:
 			o.symbolOf[i] = out.symbols.referToFunction(o, y, old)
 		case old == noSymbol || !out.symbols.list[old].defined():
-			o.symbolOf[i] = defineFunction(out.rules, out.symbols, out.sections, out.names, o, y, old)
+			o.symbolOf[i] = defineFunction(out, o, y, old)
 			if out.rules.mercury {
 				f := &out.symbols.list[o.symbolOf[i]]
 				f.function.mercurySize = o.mercurySizes[i]
@@ -128,12 +128,12 @@ func newFunction() *function {
 
 // defineFunction adds a function, its text and, for a kernel, the sections
 // that every kernel has.
-func defineFunction(rules *ruleSet, symbols *symbolTable, sections *sectionTable, names *nameTables, o *object,
-	y *elf64.Symbol, old symbolID) symbolID {
+func defineFunction(out *output, o *object, y *elf64.Symbol, old symbolID) symbolID {
+	symbols, sections := out.symbols, out.sections
 	id := old
 	if id == noSymbol {
-		id = newDefined(rules, symbols, names, symbol{name: y.Name, binding: y.Binding, kind: y.Type, section: noSection,
-			function: newFunction()})
+		id = newDefined(out.rules, symbols, out.names, symbol{name: y.Name, binding: y.Binding, kind: y.Type,
+			section: noSection, function: newFunction()})
 	}
 	s := &o.file.Sections[y.Section]
 	text := sections.newSection(section{name: s.Name, kind: s.Type, flags: s.Flags, align: s.Align, owner: noSection},
@@ -144,13 +144,21 @@ func defineFunction(rules *ruleSet, symbols *symbolTable, sections *sectionTable
 	//mutate: y.Binding -> f.binding
 	f.other, f.value, f.section, f.binding = y.Other, y.Value, text, y.Binding
 	sections.setText(o, y, f)
-	if kernel := f.function; y.Other&cubin.STO_CUDA_ENTRY != 0 {
+	//rule: A kernel that is not launched, as far as that is known, has the sections that its input has.
+	//mutate: true out.filter.expects(f)
+	if kernel := f.function; y.Other&cubin.STO_CUDA_ENTRY != 0 && out.filter.expects(f) {
 		//rule: Every kernel has a section of attributes, made with its code.
 		infoSection(symbols, sections, ".nv.info."+y.Name, text)
-		kernel.shared = sections.findOrNew(section{name: ".nv.shared." + y.Name, kind: cubin.SHT_CUDA_SHARED,
-			flags: elf64.Alloc | elf64.Write | elf64.InfoLink, align: 1, owner: text}, true)
+		kernel.shared = sections.newShared(id)
 	}
 	return id
+}
+
+// newShared adds the section for the memory of a kernel.
+func (sections *sectionTable) newShared(kernel symbolID) sectionID {
+	k := &sections.symbols.list[kernel]
+	return sections.findOrNew(section{name: ".nv.shared." + k.name, kind: cubin.SHT_CUDA_SHARED,
+		flags: elf64.Alloc | elf64.Write | elf64.InfoLink, align: 1, owner: k.section}, true)
 }
 
 // newDefined adds a symbol with a definition: to the global ones, or with its

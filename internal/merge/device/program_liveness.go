@@ -1,15 +1,18 @@
 package device
 
 import (
-	"strings"
+	"slices"
 
 	"github.com/warpld/warpld/internal/glob"
+	"github.com/warpld/warpld/internal/object/cubin"
 	"github.com/warpld/warpld/internal/object/elf64"
 )
 
 // A kernelFilter says which kernels are live.
 type kernelFilter struct {
 	fromHost bool // by host references, else by -kernels-used
+	// early: it is known before the first input comes in.
+	early bool
 	// external and internal are patterns for kernels of that linkage.
 	external, internal []string
 }
@@ -25,14 +28,14 @@ func chooseKernels(o *Options, inputs []Input) *kernelFilter {
 	//rule: With -variables-used alone no kernel is used.
 	//mutate: len(o.KernelsUsed)+len(o.VariablesUsed) -> len(o.KernelsUsed)
 	if len(o.KernelsUsed)+len(o.VariablesUsed) > 0 {
-		return &kernelFilter{external: o.KernelsUsed, internal: o.KernelsUsed}
+		return &kernelFilter{early: true, external: o.KernelsUsed, internal: o.KernelsUsed}
 	}
 	//rule: -ignore-host-info keeps all kernels.
 	//mutate: false
 	if o.IgnoreHostInfo {
 		return nil
 	}
-	keep, launches := &kernelFilter{fromHost: true}, false
+	keep, launches := &kernelFilter{fromHost: true, early: o.KnowsReferences}, false
 	for i := range inputs {
 		in := &inputs[i]
 		//rule: An input whose host code says nothing keeps all kernels.
@@ -54,30 +57,79 @@ func chooseKernels(o *Options, inputs []Input) *kernelFilter {
 	return nil
 }
 
-// matches reports whether a kernel is live. A pattern with "*" is about the
-// whole name, one of -kernels-used without about a part of it.
-func (k *kernelFilter) matches(y *symbol) bool {
+// matches reports whether a kernel is live. A pattern of host code is about the whole
+// name, one of -kernels-used about a part of it.
+func (k *kernelFilter) matches(name string, binding elf64.Binding) bool {
 	patterns := k.external
 	//rule: Kernels are live by the patterns of their linkage.
 	//mutate: false
-	if y.binding == elf64.Local {
+	if binding == elf64.Local {
 		patterns = k.internal
 	}
-	for _, p := range patterns {
-		switch {
-		case strings.Contains(p, "*"):
-			if glob.Match(p, y.name) {
-				return true
-			}
-		//rule: A pattern of host code is a whole name.
-		//mutate: true !k.fromHost
+	return slices.ContainsFunc(patterns, func(p string) bool {
 		//rule: A name in -kernels-used may be a part of the kernel's.
-		//mutate: strings.Contains(y.name, p) -> y.name == p
-		case k.fromHost && p == y.name, !k.fromHost && strings.Contains(y.name, p):
-			return true
+		//mutate: false
+		//rule: A pattern of host code is a whole name.
+		//mutate: true
+		if !k.fromHost {
+			p = "*" + p + "*"
+		}
+		return glob.Match(p, name)
+	})
+}
+
+// PatternsOfLaunched returns patterns of kernels for nvlink's -kernels-used, with which it
+// makes the same of the inputs as if it knew their host references before. There are none
+// if all kernels are launched, or if -kernels-used would match more: its patterns may be
+// parts of names. There are none for damaged inputs, which nvlink may refuse in its words.
+func PatternsOfLaunched(options *Options, inputs []Input) []string {
+	byHost := chooseKernels(options, inputs)
+	if byHost == nil || !byHost.fromHost || !byHost.early {
+		return nil
+	}
+	patterns := slices.Concat(byHost.external, byHost.internal)
+	slices.Sort(patterns)
+	patterns = slices.Compact(patterns)
+	byOption, all := &kernelFilter{external: patterns, internal: patterns}, true
+	for i := range inputs {
+		kernels, err := inputs[i].kernels()
+		if err != nil {
+			return nil
+		}
+		for _, k := range kernels {
+			launched := byHost.matches(k.Name, k.Binding)
+			if launched != byOption.matches(k.Name, k.Binding) {
+				return nil
+			}
+			all = all && launched
 		}
 	}
-	return false
+	if all {
+		return nil
+	}
+	return patterns
+}
+
+// kernels returns the kernels of an input.
+func (in *Input) kernels() (kernels []elf64.Symbol, err error) {
+	data, err := in.load()
+	if err != nil {
+		return nil, err
+	}
+	f, err := cubin.Parse(data)
+	if err != nil {
+		return nil, err
+	}
+	symbols, err := f.Symbols()
+	if err != nil {
+		return nil, err
+	}
+	for _, y := range symbols.All() {
+		if cubin.IsKernel(y) {
+			kernels = append(kernels, y)
+		}
+	}
+	return kernels, nil
 }
 
 // markLive finds the functions that kernels reach, or whose address is taken,
@@ -131,9 +183,15 @@ func markLive(out *output) error {
 	return nil
 }
 
+// expects reports whether a kernel gets its sections with its code, because nothing says
+// yet that host code does not launch it. Another kernel has those that its input has.
+func (filter *kernelFilter) expects(y *symbol) bool {
+	return filter == nil || !filter.early || filter.matches(y.name, y.binding)
+}
+
 // launches reports whether a function is a kernel that host code may launch.
 func (filter *kernelFilter) launches(y *symbol) bool {
-	return y.isKernel() && (filter == nil || filter.matches(y))
+	return y.isKernel() && (filter == nil || filter.matches(y.name, y.binding))
 }
 
 // addStarted adds the kernels that device code starts, though host code may launch none
@@ -143,13 +201,12 @@ func addStarted(rules *ruleSet, symbols *symbolTable, filter *kernelFilter, kern
 	for _, id := range taken {
 		switch {
 		case !symbols.list[id].isKernel() || filter.launches(&symbols.list[id]):
-		case !filter.fromHost && !rules.options.FixNvlinkBugs:
-			// nvlink keeps such a kernel, but not what only that kernel calls.
-			return nil, unsupported("", "kernels that device code starts, and that -kernels-used does not name")
 		case launched == 1:
 			// Without libcudadevrt nvlink says how much stack the only kernel needs that is
 			// launched, and not of those that others start; with it, of all.
 			return nil, unsupported("", "kernels that device code starts beside the only one that host code launches")
+		case symbols.list[id].function.info == noSection:
+			return nil, unsupported("", "the kernel '%s' without attributes", symbols.list[id].name)
 		default:
 			//rule: A kernel that device code starts stays although no host code launches it.
 			kernels = append(kernels, id)

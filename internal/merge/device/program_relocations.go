@@ -132,7 +132,7 @@ func patchCode(rules *ruleSet, symbols *symbolTable, sections *sectionTable, cal
 		for _, k := range calls.reached.by[target.function] {
 			//rule: Dynamic memory starts where the kernels that reach the code agree.
 			//mutate: dynamic -> size
-			p.value = max(p.value, sections.list[symbols.list[k].function.shared].dynamic)
+			p.value = max(p.value, sections.sharedOf(symbols.list[k].function).dynamic)
 		}
 	case cubin.IsConstantBank(sections.list[y.section].kind):
 		s := &sections.list[y.section]

@@ -74,6 +74,9 @@ func layOutShared(out *output) error {
 	if s.rules.merge.AlignsCommonFirst {
 		s.alignCommon()
 	}
+	if err := s.addSections(end); err != nil {
+		return err
+	}
 	for _, k := range out.calls.reached.kernels {
 		s.layOutKernel(k, end)
 	}
@@ -82,6 +85,31 @@ func layOutShared(out *output) error {
 		s.finishKernel(k)
 	}
 	s.finishCommon()
+	return nil
+}
+
+// addSections adds the sections of kernels that are not launched and turn out to need one:
+// for a variable that such a kernel alone uses, and for common or dynamic memory.
+func (s *sharedLayout) addSections(ends map[symbolID]uint64) error {
+	for _, id := range s.common {
+		if s.symbols.list[id].defined() && len(s.users[id]) == 1 {
+			for k := range s.users[id] {
+				//rule: A kernel that is not launched has memory when a variable needs it, the largest first.
+				s.symbols.list[k].function.shared = s.sections.newShared(k)
+			}
+		}
+	}
+	added := 0
+	for _, k := range s.calls.reached.kernels {
+		if f := s.symbols.list[k].function; f.shared == noSection && (ends[k] > 0 || s.dynamic[k]) {
+			//rule: A kernel that is not launched has memory when it uses what others use, or dynamic memory.
+			f.shared = s.sections.newShared(k)
+			added++
+		}
+	}
+	if added > 1 {
+		return unsupported("", "the order of %d kernels that only device code launches, with memory in common", added)
+	}
 	return nil
 }
 
@@ -216,15 +244,17 @@ func (s *sharedLayout) placeColours() map[symbolID]uint64 {
 // layOutKernel places the variables that only this kernel uses after the
 // common ones: the largest alignment first, then the smallest size.
 func (s *sharedLayout) layOutKernel(k symbolID, ends map[symbolID]uint64) {
-	out := s.ofKernel(k)
-	end := ends[k]
+	f, out, end := s.symbols.list[k].function, s.ofKernel(k), ends[k]
+	if out == nil {
+		return
+	}
 	if s.sharesMemory() {
 		//rule: Common variables align the memory of all kernels.
 		out.align = max(out.align, s.commonSection().align)
 	}
 	for _, id := range s.own[k] {
 		y := &s.symbols.list[id]
-		y.section = s.symbols.list[k].function.shared
+		y.section = f.shared
 		out.align = max(out.align, y.align)
 		y.shared.placed, y.shared.address = true, alignUp(end, y.align)
 		end = y.shared.address + y.size
@@ -265,11 +295,15 @@ func (s *sharedLayout) agreeOnDynamic() {
 	}
 	start := map[symbolID]uint64{}
 	for _, k := range s.calls.reached.kernels {
-		start[find(k)] = max(start[find(k)], s.ofKernel(k).dynamic)
+		if out := s.ofKernel(k); out != nil {
+			start[find(k)] = max(start[find(k)], out.dynamic)
+		}
 	}
 	for _, k := range s.calls.reached.kernels {
-		//rule: Dynamic memory starts at one place in kernels that reach the same use.
-		s.ofKernel(k).dynamic = start[find(k)]
+		if out := s.ofKernel(k); out != nil {
+			//rule: Dynamic memory starts at one place in kernels that reach the same use.
+			out.dynamic = start[find(k)]
+		}
 	}
 	for _, group := range s.dynamicGroups() {
 		//rule: With -g dynamic memory has an address even if no kernel uses it.
@@ -324,14 +358,28 @@ func showShared(rules *ruleSet, symbols *symbolTable, sections *sectionTable) er
 	return nil
 }
 
-// ofKernel is the section of a kernel's memory.
+// ofKernel is the section of a kernel's memory, or nil if it has none.
 func (s *sharedLayout) ofKernel(k symbolID) *section {
-	return &s.sections.list[s.symbols.list[k].function.shared]
+	if id := s.symbols.list[k].function.shared; id != noSection {
+		return &s.sections.list[id]
+	}
+	return nil
+}
+
+// sharedOf returns the section of a kernel's memory, or an empty one.
+func (sections *sectionTable) sharedOf(f *function) *section {
+	if f.shared == noSection {
+		return &section{}
+	}
+	return &sections.list[f.shared]
 }
 
 // finishKernel decides what becomes of the section of a kernel.
 func (s *sharedLayout) finishKernel(k symbolID) {
 	out := s.ofKernel(k)
+	if out == nil {
+		return
+	}
 	end := out.dynamic
 	out.size = end
 	if s.rules.mercury && end == 0 {

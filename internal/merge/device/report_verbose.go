@@ -68,7 +68,7 @@ func describeKernel(out *output, k symbolID, registers uint32) error {
 		//rule: -v shows no stack where recursion makes it unknown.
 		stack = 0 // it is not known
 	}
-	shared := out.sections.list[y.function.shared].size
+	shared := out.sections.sharedOf(y.function).size
 	if out.rules.mercury {
 		shared -= min(shared, out.rules.reservedShared)
 	}

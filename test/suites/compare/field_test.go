@@ -20,6 +20,9 @@ var field = map[string]link{
 	"only variables":         {inputs: []string{"testdata/variables.o", "testdata/empty.o"}, merges: true},
 	"no kernels left open": {inputs: []string{"testdata/undefined.o"}, options: []string{"-kernels-used=none"},
 		merges: true},
+	"kernels that device code launches": {inputs: []string{"testdata/starting.o", "testdata/started.o"}, merges: true},
+	"kernels that device code launches, named": {inputs: []string{"testdata/started.o", "testdata/starting.o"},
+		options: []string{"-kernels-used=other,par*t"}, merges: true},
 }
 
 func TestFieldPrograms(t *testing.T) {
