@@ -1,4 +1,3 @@
-// Package assemble knows the command lines of ptxas, as far as warpld understands them.
 package assemble
 
 import (
@@ -185,6 +184,15 @@ func WhyWhole(arguments []string) string {
 		}
 	}
 	return ""
+}
+
+// IsRelocatable reports whether ptxas makes code with these arguments that is linked further.
+func IsRelocatable(arguments []string) bool { return hasOption(arguments, "compile-only") }
+
+// hasOption reports whether an option is given, by its long name.
+func hasOption(arguments []string, long string) bool {
+	list, err := split(arguments)
+	return err == nil && slices.ContainsFunc(list, func(w word) bool { return w.option != nil && w.option.long == long })
 }
 
 // Impure returns why a result that is made with these arguments may depend on more than

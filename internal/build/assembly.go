@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/warpld/warpld/internal/action"
+	"github.com/warpld/warpld/internal/assemble"
 	"github.com/warpld/warpld/internal/engine"
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/plan"
@@ -49,12 +50,12 @@ func (b *build) assemble(a *Assembly, then func()) {
 	a.step = b.graph.Add(&action.Step{
 		Weight: a.weight,
 		Make: func() (*action.Action, error) {
-			assemble := engine.Assemble(b.tools, a.PTX, a.arguments)
-			assemble.Kernels = a.kernels
+			run := engine.Assemble(b.tools, a.PTX, a.arguments)
+			run.Kernels = a.kernels
 			if hasLineTables(b.in.Plan, a.arguments) {
-				assemble.Impure = lineTables
+				run.Impure = assemble.LineTables
 			}
-			return assemble, nil
+			return run, nil
 		},
 		Handle: action.Handle(readAssembly, func(r assembled) error {
 			a.Cubin, a.said, a.failed = r.cubin, r.said, r.err != nil
@@ -81,8 +82,6 @@ func readAssembly(r *action.Result) (assembled, error) {
 	return assembled{cubin, said, r.Usage.Wall, err}, nil
 }
 
-const lineTables = "ptxas of 13.0 writes sizes and times of the source files into line tables"
-
 // hasLineTables reports whether ptxas with these arguments reads names of source files.
 func hasLineTables(p *plan.Plan, arguments []string) bool {
 	names := []string{"-g", "-lineinfo", "--device-debug", "--generate-line-info", "-generate-line-info"}
@@ -96,4 +95,13 @@ func relocatable(arguments []string) []string {
 		return arguments
 	}
 	return append([]string{"-c"}, arguments...)
+}
+
+// newAssembler returns the runner of a build, which assembles whole programs kernel by kernel
+// if the options say so.
+func newAssembler(in *Input) *assemble.Assembler {
+	own := &in.Options.Own.Assembly
+	return assemble.New(assemble.Settings{Mode: own.How, Runner: in.Runners.Runner, InFlight: in.Runners.InFlight,
+		Remember: in.Runners.Remember, Watch: in.Watch, Report: in.Report, Verbosef: in.Verbosef,
+		Slow: own.Slow, Verify: own.Verify, Differs: in.Differs})
 }

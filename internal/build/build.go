@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/warpld/warpld/internal/action"
+	"github.com/warpld/warpld/internal/assemble"
 	"github.com/warpld/warpld/internal/engine"
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object"
@@ -39,6 +40,8 @@ type Input struct {
 	Watch func(action.Runner) action.Runner
 	// Report is called for each message, in nvlink's order.
 	Report func(*message.Message)
+	// Differs is called with a composed cubin that is not ptxas's.
+	Differs func(assemble.Difference) error
 	// Verbosef is called with what --warpld-verbose shows.
 	Verbosef func(format string, args ...any)
 }
@@ -137,7 +140,10 @@ func newBuild(in *Input) (*build, error) {
 }
 
 func (b *build) run(ctx context.Context) error {
-	return b.graph.Run(ctx, b.in.Watch(b.in.Runners.Runner), b.in.Runners.InFlight)
+	assembler := newAssembler(b.in)
+	err := b.graph.Run(ctx, assembler, b.in.Runners.InFlight)
+	b.result.Decisions = append(b.result.Decisions, assembler.Decisions()...)
+	return err
 }
 
 // finish returns the result.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/warpld/warpld/internal/action"
+	"github.com/warpld/warpld/internal/assemble"
 	"github.com/warpld/warpld/internal/engine"
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/plan"
@@ -184,7 +185,7 @@ func fastAction(in *Input, tools engine.Tools, modules []engine.Module) (*action
 			Content: action.Content{Load: piece.Module.Container}})
 	}
 	if hasLineTables(p, p.Assemble) {
-		a.Impure = lineTables
+		a.Impure = assemble.LineTables
 	}
 	return a, nil
 }

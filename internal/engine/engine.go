@@ -179,24 +179,26 @@ func compileCost(modules []Module) action.Estimate {
 	return action.Estimate{Memory: 40<<20 + 50*size}
 }
 
-func assembleCost(ptx action.Content) action.Estimate {
-	return action.Estimate{Memory: 25<<20 + 60*ptx.Size()}
-}
+// AssembleCost returns what ptxas needs for so many bytes of PTX.
+func AssembleCost(size int64) action.Estimate { return action.Estimate{Memory: 25<<20 + 60*size} }
 
 // ModuleName is what the engine knows a module by.
 func ModuleName(place int) string { return fmt.Sprintf("module-%05d.ir", place) }
 
+// AssembleLabel is the label of actions of ptxas.
+const AssembleLabel = "assemble"
+
 // Assemble returns the action that assembles one PTX text to a cubin.
 func Assemble(t Tools, ptx action.Content, arguments []string) *action.Action {
 	return &action.Action{
-		Label:   "assemble",
+		Label:   AssembleLabel,
 		Tool:    action.File{Name: "ptxas", Content: action.AtPath(t.PTXAS)},
 		Args:    append(slices.Clone(arguments), PTXFile, "-o", CubinFile),
 		Env:     t.Env,
 		Inputs:  []action.File{{Name: PTXFile, Content: ptx}},
 		Outputs: []string{CubinFile},
 		Limit:   t.Limit, Stall: stall,
-		Cost: assembleCost(ptx),
+		Cost: AssembleCost(ptx.Size()),
 	}
 }
 

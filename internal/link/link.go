@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/warpld/warpld/internal/action/local"
+	"github.com/warpld/warpld/internal/assemble"
 	"github.com/warpld/warpld/internal/build"
 	"github.com/warpld/warpld/internal/gpu"
 	"github.com/warpld/warpld/internal/intermediates"
@@ -236,6 +237,7 @@ func (l *linker) buildInput(set *runners.Set) build.Input {
 	return build.Input{
 		Options: l.options, Plan: l.plan, Events: l.events, Toolkit: l.toolkit, LLVM: l.llvm,
 		Self: l.caller.Self, Env: l.caller.Env, ToolEnv: l.toolEnv(), CommandLine: l.commandLine(),
+		Differs: l.packDifference,
 		Runners: set, Watch: l.journal.Watch, Report: l.journal.Report, Verbosef: l.journal.Verbosef,
 	}
 }
@@ -299,6 +301,13 @@ func (l *linker) pack() error {
 		r.LLVM = llvm.Major
 	}
 	return reproduce.Pack(r)
+}
+
+// packDifference packs a composed cubin that is not ptxas's, and reports it.
+func (l *linker) packDifference(d assemble.Difference) error {
+	m, err := reproduce.PackAssembly(l.options.Output, l.toolkit.Version, d)
+	l.journal.Report(m)
+	return err
 }
 
 // commandLine returns the one that nvlink would record.

@@ -112,6 +112,7 @@ type Own struct {
 	ExactBytes bool   // the tool record is nvlink's too
 	DedupData  bool   // weak variables that inputs have in common are in the result once
 	Mode       string // "exact" or "fast"
+	Assembly   Assembly
 	Verbose    bool
 	Version    bool          // print warpld's
 	Progress   string        // "auto", "off", "plain" or "json"
@@ -144,6 +145,13 @@ type Own struct {
 	// VerboseKeep keeps the intermediate files and prints the commands for them.
 	VerboseKeep bool
 	Remote      Remote
+}
+
+// Assembly are the options for the assembly of whole programs.
+type Assembly struct {
+	How    string        // "auto", "kernels" or "whole"
+	Slow   time.Duration // how long a kernel may take until it is named, or 0
+	Verify float64       // the share of programs that are assembled as a whole as well
 }
 
 // Remote are the options for a server of the Remote Execution API.

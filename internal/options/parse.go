@@ -325,6 +325,13 @@ func (r *row) store(o *Options, value string) (string, error) {
 		}
 		*field = targetNamed(value)
 		return value, nil
+	case *float64:
+		share, err := strconv.ParseFloat(value, 64)
+		if err != nil || !(share >= 0 && share <= 1) {
+			return "", r.notDefined(value)
+		}
+		*field = share
+		return strconv.FormatFloat(share, 'g', -1, 64), nil
 	}
 	n, err := number(value)
 	if err != nil {

@@ -53,6 +53,9 @@ func TestParseValues(t *testing.T) {
 			o.Libraries, o.LibraryPaths = []string{"ineinfo", "a=b", "-o"}, []string{"d", "e", "f"}
 		}},
 		{"-o x a.o - -g b.o", func(o *Options) { o.Output, o.Debug, o.Inputs = "x", true, []string{"a.o", "-", "b.o"} }},
+		{"--warpld-assemble=kernels --warpld-verify=0.5 --warpld-slow-kernel=7", func(o *Options) {
+			o.Own.Assembly = Assembly{How: "kernels", Slow: 7 * time.Second, Verify: 0.5}
+		}},
 		{"-nvvmpath=a=b,c", func(o *Options) { o.NVVMPath = "a=b,c" }},
 		{"-nvvmpath --foo=3", func(o *Options) { o.NVVMPath = "--foo=3" }},
 		{"-arch=sm_90a --dlto", func(o *Options) { o.Arch, o.LTO = Target{SM, gpu.Arch{Number: 90, Suffix: "a"}}, true }},
@@ -82,6 +85,7 @@ func TestParseValues(t *testing.T) {
 		}},
 		{"--warpld-engine=vendor -warpld-time-limit 90 --warpld-keep", func(o *Options) {
 			o.Own = Own{Cache: "on", CacheLimit: 10240, LTO: "full", Merge: "auto", Mode: "exact", Progress: "auto",
+				Assembly:  Assembly{How: "whole"},
 				SliceSize: 128, Engine: "vendor", TimeLimit: 90 * time.Second, KeepWorkDirs: true}
 		}},
 	}
@@ -128,6 +132,8 @@ func TestParseFatal(t *testing.T) {
 		{"-maxrregcount=08", "'08': expected a number", ""},
 		{"-maxrregcount=--5", "'--5': expected a number", ""},
 		{"-maxrregcount=2147483648x", "32-bit integer value (2147483648x) out of range", ""},
+		{"--warpld-verify=2", "Value '2' is not defined for option 'warpld-verify'", ""},
+		{"--warpld-verify=NaN", "Value 'NaN' is not defined for option 'warpld-verify'", ""},
 		{"-m32", "Value '32' is not defined for option 'machine'", ""},
 		{"-arch=sm_91", "Value 'sm_91' is not defined for option 'arch'", "did you mean 'sm_90'?"},
 		{"-arch=", "Value '' is not defined for option 'arch'", ""},
@@ -263,6 +269,7 @@ func TestRawIsForTheVendor(t *testing.T) {
 		t.Errorf("Raw (-want +got):\n%s", diff)
 	}
 	own := Own{Cache: "on", CacheLimit: 10240, LTO: "full", Merge: "auto", Mode: "exact", Progress: "auto",
+		Assembly:  Assembly{How: "whole"},
 		SliceSize: 128, Engine: "vendor", Verbose: true, KeepWorkDirs: true, TimeLimit: 3 * time.Second}
 	if diff := cmp.Diff(own, o.Own); diff != "" {
 		t.Errorf("Own (-want +got):\n%s", diff)

@@ -21,8 +21,8 @@ type Places struct {
 // What Portable does with options that are not the same everywhere. Of warpld's own it keeps
 // only those that the result depends on.
 var (
-	portableOwn = []string{"warpld-dedup-data", "warpld-engine", "warpld-exact-bytes", "warpld-llvm-options",
-		"warpld-lto", "warpld-memory-limit", "warpld-merge",
+	portableOwn = []string{"warpld-assemble", "warpld-dedup-data", "warpld-engine", "warpld-exact-bytes",
+		"warpld-llvm-options", "warpld-lto", "warpld-memory-limit", "warpld-merge",
 		"warpld-mode", "warpld-slice-size", "warpld-strict", "warpld-time-limit", "warpld-verbose"}
 	leftOut     = []string{"host-ccbin", "host-linker-options", "nvvmpath", "options-file", "output-file"}
 	outputs     = []string{"dot-file", "register-link-binaries", "time", "uidx-file"}

@@ -10,6 +10,7 @@ type row struct {
 	//	**bool          true or false
 	//	*string         any text, or one of allowed
 	//	*int, **int     a 32-bit number, or one of allowed
+	//	*float64        a share, from 0 to 1
 	//	*time.Duration  a number of seconds
 	//	*[]string       a list with commas; every use of the option adds to it
 	//	*Target         one of allowed
@@ -215,6 +216,11 @@ var table = []row{
 	{long: "verbose-keep", short: "vkeep", group: own, field: func(o *Options) any { return &o.Own.VerboseKeep },
 		help: "Keep every intermediate file in a folder named after the output with '.keep' added, and print the commands " +
 			"that make them. nvlink once had this option; today it refuses it."},
+	{long: "warpld-assemble", short: "warpld-assemble", group: own,
+		field: func(o *Options) any { return &o.Own.Assembly.How }, value: "auto|kernels|whole",
+		allowed: []string{"auto", "kernels", "whole"}, initial: "whole",
+		help: "How ptxas assembles a whole program: 'kernels' in parallel and kernel by kernel, with the same result, and " +
+			"as a whole only what can't be composed; 'auto' so if that pays; 'whole' in one run."},
 	{long: "warpld-cache", short: "warpld-cache", group: own, field: func(o *Options) any { return &o.Own.Cache },
 		value:   "on|off",
 		allowed: []string{"on", "off"}, initial: "on",
@@ -338,6 +344,10 @@ var table = []row{
 	{long: "warpld-slice-size", short: "warpld-slice-size", group: own,
 		field: func(o *Options) any { return &o.Own.SliceSize }, value: "kilobytes", initial: "128",
 		help: "How much code a slice of --warpld-mode=fast has, roughly; 0 for one kernel in each, whatever that costs."},
+	{long: "warpld-slow-kernel", short: "warpld-slow-kernel", group: own,
+		field: func(o *Options) any { return &o.Own.Assembly.Slow }, value: "seconds", initial: "0",
+		help: "Name the kernels for which ptxas takes so long, and their share of its time, if the program is assembled " +
+			"kernel by kernel; 0 for none."},
 	{long: "warpld-strict", short: "warpld-strict", group: own, field: func(o *Options) any { return &o.Own.Strict },
 		help: "Make errors of the warnings that nvlink does not have: about inputs that take no part in the link, " +
 			"about code that is removed because the host does not name it, and about a result without code."},
@@ -352,6 +362,10 @@ var table = []row{
 		help:  "Write a time line of the link that Perfetto and Chrome can show."},
 	{long: "warpld-verbose", short: "warpld-verbose", group: own, field: func(o *Options) any { return &o.Own.Verbose },
 		help: "Print what is done, and why."},
+	{long: "warpld-verify", short: "warpld-verify", group: own,
+		field: func(o *Options) any { return &o.Own.Assembly.Verify }, value: "share", initial: "0",
+		help: "The share of programs, from 0 to 1, that are assembled as a whole as well if they are assembled kernel by " +
+			"kernel. A difference is reported and packed into a file beside the output, and ptxas's result is used."},
 	{long: "warpld-version", short: "warpld-version", group: own, field: func(o *Options) any { return &o.Own.Version },
 		help: "Print the version of warpld. --version prints that of the toolkit's nvlink, on which build systems rely."},
 	{long: "warpld-why-live", short: "warpld-why-live", group: own, field: func(o *Options) any { return &o.Own.WhyLive },

@@ -18,6 +18,7 @@ import (
 	"github.com/warpld/warpld/internal/options"
 	"github.com/warpld/warpld/internal/output"
 	"github.com/warpld/warpld/internal/plan"
+	"github.com/warpld/warpld/internal/reproduce"
 	"github.com/warpld/warpld/internal/runners"
 	"github.com/warpld/warpld/internal/toolkit"
 )
@@ -34,7 +35,8 @@ type assembler struct {
 	journal *journal.Journal
 	env     func(string) string
 	options *options.Options
-	program string // the toolkit's ptxas
+	toolkit *toolkit.Toolkit
+	program string // its ptxas
 }
 
 // Run assembles as ptxas with these arguments would, and returns the exit code.
@@ -60,11 +62,11 @@ func (a *assembler) run(ctx context.Context, origin string, args []string) (code
 	}
 	a.options.Own.Progress = "off" // nvcc runs several at once
 	a.journal.SetOptions(a.options)
-	tk, err := toolkit.Find(toolkit.Query{CUDA: a.options.Own.CUDA, Origin: origin, Env: a.env, ForLink: true})
+	a.toolkit, err = toolkit.Find(toolkit.Query{CUDA: a.options.Own.CUDA, Origin: origin, Env: a.env, ForLink: true})
 	if err != nil {
 		return 0, err
 	}
-	if a.program, err = tk.NeedPTXAS(); err != nil {
+	if a.program, err = a.toolkit.NeedPTXAS(); err != nil {
 		return 0, err
 	}
 	command, reason := a.command(args)
@@ -114,7 +116,15 @@ func (a *assembler) assemble(ctx context.Context, command *assemble.Command) (co
 	tools := engine.Tools{PTXAS: a.program, Limit: a.options.Own.TimeLimit}
 	content := action.Shared(func() ([]byte, error) { return text, nil })
 	whole := engine.Assemble(tools, content, command.Arguments)
-	result, err := a.journal.Watch(set.Runner).Run(ctx, whole)
+	own := &a.options.Own.Assembly
+	runner := assemble.New(assemble.Settings{Mode: own.How, Runner: set.Runner, InFlight: set.InFlight,
+		Remember: set.Remember, Watch: a.journal.Watch, Report: a.journal.Report, Verbosef: a.journal.Verbosef,
+		Slow: own.Slow, Verify: own.Verify, Differs: func(d assemble.Difference) error {
+			m, err := reproduce.PackAssembly(command.Output, a.toolkit.Version, d)
+			a.journal.Report(m)
+			return err
+		}})
+	result, err := runner.Run(ctx, whole)
 	if err != nil {
 		return 0, "", err
 	}

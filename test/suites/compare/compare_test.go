@@ -37,6 +37,7 @@ type setting struct {
 	withoutNvlink kit.Toolkit
 	arch          string
 	form          form
+	assemble      string // --warpld-assemble, if it is not the default
 }
 
 // forEachSetting runs f for the toolkits, the targets and the forms.
@@ -48,7 +49,7 @@ func forEachSetting(t *testing.T, archs []string, f func(t *testing.T, s setting
 		}
 		for _, arch := range archs {
 			for _, form := range forms {
-				s := setting{tk, withoutNvlink, arch, form}
+				s := setting{tk: tk, withoutNvlink: withoutNvlink, arch: arch, form: form}
 				t.Run(fmt.Sprintf("%s/%s/%s", tk.Release(), arch, form.name), func(t *testing.T) { f(t, s) })
 			}
 		}
@@ -126,7 +127,11 @@ func (s setting) warpld(t *testing.T, l link) kit.Linker {
 	if l.merges {
 		tk = s.tk
 	}
-	return kit.Warpld(t, "--warpld-cuda="+tk.Root+" --warpld-engine="+s.form.engine)
+	flags := "--warpld-cuda=" + tk.Root + " --warpld-engine=" + s.form.engine
+	if s.assemble != "" {
+		flags += " --warpld-assemble=" + s.assemble
+	}
+	return kit.Warpld(t, flags)
 }
 
 // splits reports whether the compilers use several threads.

@@ -4,6 +4,8 @@ package compare
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/warpld/warpld/test/kit"
@@ -83,6 +85,23 @@ func TestPrograms(t *testing.T) {
 			if kit.Full() || s.arch == "sm_80" || s.arch == "sm_120" {
 				t.Run(name+" to PTX", func(t *testing.T) { t.Parallel(); s.compare(t, program.with("-emit-ptx")) })
 			}
+		}
+	})
+}
+
+// TestByKernel links with ptxas kernel by kernel, in the full form every program.
+func TestByKernel(t *testing.T) {
+	names := []string{"launched all", "indirect", "printf"}
+	if kit.Full() {
+		names = slices.Collect(maps.Keys(programs))
+	}
+	forEachSetting(t, kit.Archs, func(t *testing.T, s setting) {
+		if s.form.name != "stored" && !kit.Full() {
+			return // the PTX is the same
+		}
+		s.assemble = "kernels"
+		for _, name := range names {
+			t.Run(name, func(t *testing.T) { t.Parallel(); s.compare(t, programs[name]) })
 		}
 	})
 }

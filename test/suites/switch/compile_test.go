@@ -75,7 +75,7 @@ var assemblies = [][]string{
 }
 
 // TestAssemble runs ptxas and the ptxas of a shim with the same arguments, the second one also
-// again with a cache that knows the result. Outputs, messages and exit codes must be the same,
+// kernel by kernel. Outputs, messages and exit codes must be the same,
 // and a failure must leave the output as it is.
 func TestAssemble(t *testing.T) {
 	const head = ".version 8.0\n.target sm_80\n.address_size 64\n"
@@ -90,10 +90,10 @@ func TestAssemble(t *testing.T) {
 			t.Parallel()
 			dir, shim := t.TempDir(), ways(t, tk)[1]
 			compare := func(args ...string) {
-				want := assembleWith(t, dir, tk.Tool("ptxas"), args)
-				for _, run := range []string{"", ", again"} {
-					if got := assembleWith(t, dir, shim.ptxas(), args); got != want {
-						t.Errorf("%q%s: got\n%.2000s\nwant\n%.2000s", args, run, got, want)
+				want := assembleWith(t, dir, tk.Tool("ptxas"), "", args)
+				for _, flags := range []string{"", "--warpld-assemble=kernels"} {
+					if got := assembleWith(t, dir, shim.ptxas(), flags, args); got != want {
+						t.Errorf("%q %s: got\n%.2000s\nwant\n%.2000s", args, flags, got, want)
 					}
 				}
 			}
@@ -116,7 +116,7 @@ func TestAssemble(t *testing.T) {
 
 // assembleWith runs a program and returns how it ends, what it prints and what the output is
 // then.
-func assembleWith(t *testing.T, dir, program string, args []string) string {
+func assembleWith(t *testing.T, dir, program, flags string, args []string) string {
 	t.Helper()
 	kept := filepath.Join(dir, "kept")
 	if err := os.WriteFile(kept, []byte("before"), 0o666); err != nil {
@@ -124,7 +124,7 @@ func assembleWith(t *testing.T, dir, program string, args []string) string {
 	}
 	cmd := exec.Command(program, args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "WARPLD_FLAGS=", "WARPLD_CACHE_DIR="+filepath.Join(dir, "cache"))
+	cmd.Env = append(os.Environ(), "WARPLD_FLAGS="+flags, "WARPLD_CACHE_DIR="+filepath.Join(dir, "cache"))
 	said, err := cmd.CombinedOutput()
 	data, readErr := os.ReadFile(kept)
 	if readErr != nil {
