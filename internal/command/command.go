@@ -29,6 +29,8 @@ func commands() []command {
 	return []command{
 		{"cache", "cache [show|verify|prune [MB]|why OUTPUT]",
 			"look at the cache, check it, make room, or ask why a link was not found in it", manageCache},
+		{"check", "check [--driver=RELEASE] FILE...",
+			"find what is wrong with the device links of a program: missing, doubled, objects that don't fit", checkProgram},
 		{"compare", "compare FILE.tar.zst|ARGUMENTS...",
 			"run a link with nvlink and with warpld, and show what is different", compareLinks},
 		{"completion", "completion bash|zsh|fish",

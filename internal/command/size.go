@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -162,7 +163,12 @@ func measure(c link.Caller, paths []string) (*size.Document, error) {
 	return size.New(files), nil
 }
 
+// garbagePercent is how much garbage there may be, in percent of what is used.
+const garbagePercent = 40
+
 func measureFiles(c link.Caller, paths []string) ([]*size.File, error) {
+	// Expanded code comes and goes quickly: without this, as much garbage as code stays.
+	debug.SetGCPercent(garbagePercent)
 	files, warnings, err := inventory.Read(paths, size.NewMeter().Measure)
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"slices"
 	"strings"
+	"unique"
 
 	"github.com/warpld/warpld/internal/object/cubin"
 	"github.com/warpld/warpld/internal/object/elf64"
@@ -19,6 +20,10 @@ const (
 
 const textClass = ".text"
 
+// intern returns a copy of a name of which there is only one: names are parts of tables,
+// all of which would stay in memory, and the same for each architecture.
+func intern(name string) string { return unique.Make(name).Value() }
+
 // dissect accounts for every byte of a cubin: by class of section, and by function.
 func (p *Piece) dissect(data []byte) error {
 	f, err := cubin.Parse(data)
@@ -26,9 +31,16 @@ func (p *Piece) dissect(data []byte) error {
 		return err
 	}
 	p.Arch, p.Relocatable = f.Arch, f.Relocatable()
-	functions, err := functionsOf(f)
+	symbols, err := f.Symbols()
 	if err != nil {
 		return err
+	}
+	functions, err := functionsOf(f, symbols)
+	if err != nil {
+		return err
+	}
+	if p.Relocatable {
+		p.Needs = needs(symbols)
 	}
 	p.Bytes = map[string]int64{}
 	at := map[string]*Function{}
@@ -36,7 +48,7 @@ func (p *Piece) dissect(data []byte) error {
 		at[functions[i].Name] = &functions[i]
 	}
 	for _, s := range extents(f, data) {
-		p.Bytes[s.class] += s.size
+		p.Bytes[intern(s.class)] += s.size
 		if fn := at[s.function]; fn == nil {
 			continue
 		} else if s.class == textClass {
@@ -53,7 +65,7 @@ func (p *Piece) dissect(data []byte) error {
 
 // functionsOf returns the functions that have a section of their own, in the order of
 // their symbols.
-func functionsOf(f *cubin.File) ([]Function, error) {
+func functionsOf(f *cubin.File, symbols *elf64.SymbolTable) ([]Function, error) {
 	resources, err := f.Resources()
 	if err != nil {
 		return nil, err
@@ -61,10 +73,6 @@ func functionsOf(f *cubin.File) ([]Function, error) {
 	kernels := map[string]*cubin.Resources{}
 	for i := range resources {
 		kernels[resources[i].Kernel] = &resources[i]
-	}
-	symbols, err := f.Symbols()
-	if err != nil {
-		return nil, err
 	}
 	var list []Function
 	seen := map[string]bool{}
@@ -75,14 +83,25 @@ func functionsOf(f *cubin.File) ([]Function, error) {
 			continue
 		}
 		seen[y.Name] = true
-		fn := Function{Name: y.Name, Kernel: cubin.IsKernel(y), Weak: y.Binding == elf64.Weak}
+		fn := Function{Name: intern(y.Name), Kernel: cubin.IsKernel(y), Weak: y.Binding == elf64.Weak}
 		if r := kernels[y.Name]; r != nil && fn.Kernel {
+			r.Kernel = fn.Name
 			fn.Resources = r
 			fn.Params = int64(r.Params)
 		}
 		list = append(list, fn)
 	}
 	return list, nil
+}
+
+// needs returns the functions that are called and not defined.
+func needs(symbols *elf64.SymbolTable) (names []string) {
+	for _, y := range symbols.All() {
+		if y.Type == elf64.Function && y.Section == elf64.Undefined && y.Name != "" && y.Binding == elf64.Global {
+			names = append(names, intern(y.Name))
+		}
+	}
+	return names
 }
 
 // An extent is a part of a cubin.

@@ -43,7 +43,7 @@ const (
 	maxPayload   = 1 << 30
 	maxExpansion = 64 // of the whole file
 	freeBytes    = 1 << 30
-	memory       = 160 << 20 // what expanded code may take at once, but for larger pieces
+	memory       = 96 << 20 // what expanded code may take at once, but for larger pieces
 )
 
 // A File is what was measured of one file.
@@ -83,6 +83,8 @@ type Piece struct {
 	// Relocatable code is meant for a device link.
 	Relocatable bool
 	Functions   []Function
+	// Needs are the functions that relocatable code calls and does not define.
+	Needs []string
 	// Bytes are the expanded bytes by class of section.
 	Bytes map[string]int64
 	// Problem is why it was not looked into.

@@ -103,7 +103,7 @@ func expandZstd(data []byte, size int64) ([]byte, error) {
 		return nil, fmt.Errorf("%w: zstd: %w", ErrFormat, err)
 	}
 	var b bytes.Buffer
-	b.Grow(int(min(size, 16*int64(len(data)))) + bytes.MinRead)
+	b.Grow(int(min(size, 64*int64(len(data)))) + bytes.MinRead)
 	n, err := io.Copy(&b, io.LimitReader(d, size+1))
 	switch {
 	case err != nil:

@@ -156,6 +156,8 @@ type Member struct {
 	Payload []byte
 	// Compression is "", "lz4" or "zstd".
 	Compression string
+	// Version is that of the payload, 1.65 if it is zero.
+	Version [2]uint16
 }
 
 // Fatbin returns a fat binary.
@@ -187,8 +189,11 @@ func (m Member) bytes() []byte {
 	}
 	le.PutUint16(head, m.Kind)
 	le.PutUint16(head[2:], 0x0101)
-	le.PutUint16(head[24:], 65)
-	le.PutUint16(head[26:], 1)
+	if m.Version == [2]uint16{} {
+		m.Version = [2]uint16{1, 65}
+	}
+	le.PutUint16(head[24:], m.Version[1])
+	le.PutUint16(head[26:], m.Version[0])
 	le.PutUint32(head[28:], m.Arch)
 	le.PutUint64(head[40:], flags|0x11)
 	if m.Options != "" {
