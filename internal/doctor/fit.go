@@ -86,7 +86,7 @@ func (c *checker) sameNames() {
 			p := &in.File.Pieces[i]
 			for j := range p.Functions {
 				fn := &p.Functions[j]
-				if size.IsInternal(fn.Name) || !(fn.Weak || fn.Kernel) {
+				if fn.Local || !(fn.Weak || fn.Kernel) {
 					continue
 				}
 				at := key{program, fn.Name, p.Arch}

@@ -169,14 +169,19 @@ func (k *Kernel) field(resource string) *int {
 	return &k.Code
 }
 
-// unitID is the part of the name of a static function that nvcc makes of the path and the
-// contents of its unit: two numbers around the length and the name of the file.
-var unitID = pattern.Lazy(`_[0-9a-f]{8}_(\d+_\w+?)_[0-9a-f]{8}`)
+// nvcc names the anonymous namespace of a unit after it: a number that depends on the
+// folder, the length and the name of the file, and another number or the unit's first
+// symbol, as in _GLOBAL__N__bdbc3347_4_a_cu_d58cf05e.
+var (
+	folderNumber = pattern.Lazy(`_[0-9a-f]{8}_(\d+_)`)
+	unitNumber   = pattern.Lazy(`_cu_[0-9a-f]{8}`)
+)
 
 // stableName returns a name without what depends on the folder of the build. It is as long
 // as before, so that it can be demangled.
 func stableName(name string) string {
-	return unitID().ReplaceAllString(name, "_00000000_${1}_00000000")
+	name = folderNumber().ReplaceAllString(name, "_00000000_${1}")
+	return unitNumber().ReplaceAllString(name, "_cu_00000000")
 }
 
 // Write writes the baseline. Each kernel has a line, so that changes can be reviewed.

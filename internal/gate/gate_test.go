@@ -82,7 +82,8 @@ func TestNoFalseAlarm(t *testing.T) {
 				cubin.Resources{Kernel: fmt.Sprintf("k%d", i), Registers: i}))
 		}
 		id := r.Uint32()
-		files = append(files, file(cubin.Resources{Kernel: fmt.Sprintf(static, 37, id, id+1), Registers: 7}))
+		files = append(files, file(cubin.Resources{Kernel: fmt.Sprintf(static, 37, id, id+1), Registers: 7},
+			cubin.Resources{Kernel: fmt.Sprintf("_ZN34_GLOBAL__N__%08x_4_x_cu__Z1fPi6hiddenEPi", id), Registers: 9}))
 		r.Shuffle(len(files), func(i, j int) { files[i], files[j] = files[j], files[i] })
 		return baseline(files...)
 	}

@@ -83,7 +83,8 @@ func functionsOf(f *cubin.File, symbols *elf64.SymbolTable) ([]Function, error) 
 			continue
 		}
 		seen[y.Name] = true
-		fn := Function{Name: intern(y.Name), Kernel: cubin.IsKernel(y), Weak: y.Binding == elf64.Weak}
+		fn := Function{Name: intern(y.Name), Kernel: cubin.IsKernel(y), Weak: y.Binding == elf64.Weak,
+			Local: y.Binding == elf64.Local || isInternal(y.Name)}
 		if r := kernels[y.Name]; r != nil && fn.Kernel {
 			r.Kernel = fn.Name
 			fn.Resources = r

@@ -270,7 +270,7 @@ func (b *builder) function(p *Piece, fn *Function, program string) {
 	if f.bodies[fn.Digest] {
 		d.Extra += fn.Code
 	}
-	if f.programs[program] && !IsInternal(fn.Name) {
+	if f.programs[program] && !fn.Local {
 		d.Link += fn.Code + fn.Data
 	}
 	f.bodies[fn.Digest], f.programs[program] = true, true

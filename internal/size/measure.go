@@ -96,6 +96,7 @@ type Function struct {
 	Name   string
 	Kernel bool
 	Weak   bool
+	Local  bool  // no other unit can mean this one
 	Code   int64 // bytes of instructions
 	Data   int64 // bytes of all other sections that belong to it
 	Params int64 // bytes of parameters, of a kernel

@@ -6,10 +6,10 @@ import (
 	"github.com/ianlancetaylor/demangle"
 )
 
-// IsInternal reports whether a function has internal linkage by its name, so that no
+// isInternal reports whether a function has internal linkage by its name, so that no
 // device link joins it with another one: static functions, and those of anonymous
 // namespaces. nvcc gives them the names of their units.
-func IsInternal(name string) bool {
+func isInternal(name string) bool {
 	return strings.HasPrefix(name, "_ZL") || strings.Contains(name, "_GLOBAL__N_") ||
 		strings.Contains(name, "_INTERNAL_") || strings.HasPrefix(name, "__nv_static_")
 }
