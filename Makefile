@@ -1,6 +1,6 @@
 # make check   what every change must pass: formatting, vet, staticcheck, unit tests with the race detector
 # make ci      everything, with NVIDIA's real tools: .ci/run (about an hour)
-# make build   the program, as ./warpld
+# make build   the programs, ./warpld and ./warpld-remote
 # make install the program, to $(DESTDIR)$(PREFIX)/bin, with its man page
 
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -9,7 +9,7 @@ PREFIX = /usr/local
 .PHONY: build check ci format install lint race test vet
 
 build:
-	CGO_ENABLED=0 go build -trimpath -o warpld ./cmd/warpld
+	CGO_ENABLED=0 go build -trimpath -o . ./cmd/...
 
 check: format vet lint race
 
@@ -36,4 +36,5 @@ ci:
 
 install: build
 	install -D -m 755 warpld $(DESTDIR)$(PREFIX)/bin/warpld
+	install -D -m 755 warpld-remote $(DESTDIR)$(PREFIX)/libexec/warpld/warpld-remote
 	install -D -m 644 docs/warpld.1 $(DESTDIR)$(PREFIX)/share/man/man1/warpld.1

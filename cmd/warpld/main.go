@@ -55,7 +55,7 @@ func run(ctx context.Context) int {
 		return link.RunAs(ctx, caller, translate, args)
 	}
 	if filepath.Base(os.Args[0]) == "ptxas" {
-		return ptxas.Run(ctx, ptxas.Caller{Streams: caller.Streams(), Origin: caller.Origin}, args)
+		return ptxas.Run(ctx, ptxas.Caller{Streams: caller.Streams(), Origin: caller.Origin, Self: caller.Self}, args)
 	}
 	asNvlink := filepath.Base(os.Args[0]) == "nvlink"
 	if !asNvlink && (len(args) == 0 || command.Known(args[0])) {

@@ -110,7 +110,7 @@ func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
 // distribute compiles for a linker of LLVM's.
 func runDistribute(ctx context.Context, c link.Caller, args []string) error {
-	err := distribute.Run(ctx, c.Streams(), args)
+	err := distribute.Run(ctx, c.Streams(), c.Self, args)
 	if errors.Is(err, distribute.ErrUsage) {
 		return usage("distribute")
 	}

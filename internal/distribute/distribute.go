@@ -23,8 +23,9 @@ import (
 // ErrUsage says that the arguments of Run are not options of warpld's own and one file.
 var ErrUsage = errors.New("wrong arguments")
 
-// Run does the jobs of the file that the arguments name.
-func Run(ctx context.Context, streams journal.Streams, args []string) error {
+// Run does the jobs of the file that the arguments name. self is the path of warpld's
+// executable.
+func Run(ctx context.Context, streams journal.Streams, self string, args []string) error {
 	j := journal.New(streams)
 	o, err := options.Parse(args, streams.Env("WARPLD_FLAGS"), os.ReadFile, j.Report)
 	if err != nil {
@@ -52,7 +53,8 @@ func Run(ctx context.Context, streams journal.Streams, args []string) error {
 		return err
 	}
 	defer processes.Close()
-	set, err := runners.Open(ctx, runners.Request{Options: o, Env: streams.Env, Local: processes, Report: j.Report})
+	set, err := runners.Open(ctx, runners.Request{Options: o, Env: streams.Env, Self: self, Local: processes,
+		Report: j.Report})
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 func TestMain(m *testing.M) {
 	scripts.Main(m, func(ctx context.Context, c link.Caller, args []string) int {
 		log := message.NewLog(c.Stderr, message.Style{})
-		log.Fail(distribute.Run(ctx, c.Streams(), args[1:]))
+		log.Fail(distribute.Run(ctx, c.Streams(), c.Self, args[1:]))
 		return log.ExitCode()
 	})
 }

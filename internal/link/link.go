@@ -192,7 +192,7 @@ func (l *linker) run(ctx context.Context, processes *local.Runner) error {
 	}
 	l.explain()
 	set, err := runners.Open(ctx, runners.Request{
-		Options: l.options, Env: l.caller.Env, Local: processes, Report: l.journal.Report,
+		Options: l.options, Env: l.caller.Env, Self: l.caller.Self, Local: processes, Report: l.journal.Report,
 	})
 	if err != nil {
 		return err

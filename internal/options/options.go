@@ -164,8 +164,10 @@ type Remote struct {
 	Authorities string   // the files of certificates
 	Certificate string
 	Key         string
-	Token       string // a file
-	Helper      string // a program
+	Token       string   // a file
+	Helper      string   // a program
+	Headers     []string // NAME=VALUE or NAME=@FILE
+	Keep        int      // seconds that warpld-remote stays after the last link
 }
 
 // Given reports whether an option was given, by its long name, also with an empty value.

@@ -86,6 +86,7 @@ func TestParseValues(t *testing.T) {
 		{"--warpld-engine=vendor -warpld-time-limit 90 --warpld-keep", func(o *Options) {
 			o.Own = Own{Cache: "on", CacheLimit: 10240, LTO: "full", Merge: "auto", Mode: "exact", Progress: "auto",
 				Assembly:  Assembly{How: "whole"},
+				Remote:    Remote{Keep: 60},
 				SliceSize: 128, Engine: "vendor", TimeLimit: 90 * time.Second, KeepWorkDirs: true}
 		}},
 	}
@@ -270,6 +271,7 @@ func TestRawIsForTheVendor(t *testing.T) {
 	}
 	own := Own{Cache: "on", CacheLimit: 10240, LTO: "full", Merge: "auto", Mode: "exact", Progress: "auto",
 		Assembly:  Assembly{How: "whole"},
+		Remote:    Remote{Keep: 60},
 		SliceSize: 128, Engine: "vendor", Verbose: true, KeepWorkDirs: true, TimeLimit: 3 * time.Second}
 	if diff := cmp.Diff(own, o.Own); diff != "" {
 		t.Errorf("Own (-want +got):\n%s", diff)

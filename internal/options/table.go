@@ -307,7 +307,8 @@ var table = []row{
 	{long: "warpld-remote", short: "warpld-remote", group: own,
 		field: func(o *Options) any { return &o.Own.Remote.Execute }, value: "address",
 		help: "A server of the Remote Execution API whose machines run what is worth it, beside this one, and whose cache " +
-			"is used: grpc://HOST:PORT/INSTANCE or, with TLS, grpcs://HOST:PORT/INSTANCE."},
+			"is used: grpc://HOST:PORT/INSTANCE, with TLS grpcs://HOST:PORT/INSTANCE, or unix:PATH. With " +
+			"--warpld-remote-cache, that is the cache."},
 	{long: "warpld-remote-ca", short: "warpld-remote-ca", group: own,
 		field: func(o *Options) any { return &o.Own.Remote.Authorities }, value: "file",
 		help: "The certificates that the server's must be signed by, in place of the system's."},
@@ -318,9 +319,16 @@ var table = []row{
 	{long: "warpld-remote-cert", short: "warpld-remote-cert", group: own,
 		field: func(o *Options) any { return &o.Own.Remote.Certificate }, value: "file",
 		help: "The certificate that tells the server who this is. Needs --warpld-remote-key."},
+	{long: "warpld-remote-header", short: "warpld-remote-header", group: own,
+		field: func(o *Options) any { return &o.Own.Remote.Headers }, value: "name=value",
+		help: "Headers that are sent to the server; 'name=@file' takes the value from a file, which others can't see."},
 	{long: "warpld-remote-helper", short: "warpld-remote-helper", group: own,
 		field: func(o *Options) any { return &o.Own.Remote.Helper }, value: "program",
 		help: "A credential helper like Bazel's, which is asked for the headers that tell the server who this is."},
+	{long: "warpld-remote-keep", short: "warpld-remote-keep", group: own,
+		field: func(o *Options) any { return &o.Own.Remote.Keep }, value: "seconds", initial: "60",
+		help: "How long the process that holds the connection to the server stays after the last link, for the next " +
+			"one; 0 ends it with the link."},
 	{long: "warpld-remote-key", short: "warpld-remote-key", group: own,
 		field: func(o *Options) any { return &o.Own.Remote.Key }, value: "file",
 		help: "The key of --warpld-remote-cert."},

@@ -28,6 +28,8 @@ type Caller struct {
 	Streams journal.Streams
 	// Origin is the path that this program was started by, which usually lies in a shim.
 	Origin string
+	// Self is the path of warpld's executable.
+	Self string
 }
 
 // An assembler is one run in progress.
@@ -37,11 +39,12 @@ type assembler struct {
 	options *options.Options
 	toolkit *toolkit.Toolkit
 	program string // its ptxas
+	self    string
 }
 
 // Run assembles as ptxas with these arguments would, and returns the exit code.
 func Run(ctx context.Context, c Caller, args []string) int {
-	a := &assembler{journal: journal.New(c.Streams), env: c.Streams.Env}
+	a := &assembler{journal: journal.New(c.Streams), env: c.Streams.Env, self: c.Self}
 	code, err := a.run(ctx, c.Origin, args)
 	if err == nil {
 		return code
@@ -106,7 +109,7 @@ func (a *assembler) assemble(ctx context.Context, command *assemble.Command) (co
 		return 0, "", err
 	}
 	defer processes.Close()
-	set, err := runners.Open(ctx, runners.Request{Options: a.options, Env: a.env, Local: processes,
+	set, err := runners.Open(ctx, runners.Request{Options: a.options, Env: a.env, Self: a.self, Local: processes,
 		Report: a.journal.Report})
 	if err != nil {
 		return 0, "", err

@@ -1,14 +1,16 @@
 package runners
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/warpld/warpld/internal/action"
 	"github.com/warpld/warpld/internal/action/remote"
+	"github.com/warpld/warpld/internal/action/remote/service"
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/options"
 )
@@ -44,16 +46,15 @@ func (r *Request) openServer(ctx context.Context, here machine) (server, error) 
 		return none, badRemote(err)
 	}
 	machines.LocalSlots = here.jobs
-	client, err := remote.Dial(ctx, remote.Config{Server: o.Cache + o.Execute, Authorities: o.Authorities,
-		Certificate: o.Certificate, Key: o.Key, Token: o.Token, Helper: o.Helper, Upload: o.Upload,
-		Digest: here.digest, Dir: here.dir, Note: r.noteServerDisabled})
-	if errors.Is(err, remote.ErrNoCredentials) {
-		r.noteServerDisabled("the remote server", err)
-		return none, nil
-	}
+	link, err := service.Open(ctx, service.Request{Self: r.Self, Env: r.Env, Dir: here.dir,
+		Keep: time.Duration(o.Keep) * time.Second, Settings: remote.Settings{Execute: o.Execute, Cache: o.Cache,
+			Authorities: o.Authorities, Certificate: o.Certificate, Key: o.Key, Token: o.Token, Helper: o.Helper,
+			Headers: o.Headers}})
 	if err != nil {
 		return none, badRemote(err)
 	}
+	client := remote.New(ctx, remote.Config{Server: link, Upload: o.Upload, Digest: here.digest,
+		Dir: here.dir, Note: r.noteServerDisabled})
 	s := server{front: client.Cache, cache: client.Cache, close: client.Close}
 	if o.Execute != "" {
 		s.front = func(next action.Runner) action.Runner { return client.Execute(next, machines) }
@@ -64,9 +65,6 @@ func (r *Request) openServer(ctx context.Context, here machine) (server, error) 
 // machinesOf returns the server's machines as the options describe them.
 func machinesOf(o options.Remote) (m remote.Machines, err error) {
 	m = remote.Machines{Platform: o.Platform, Tools: map[string]string{}}
-	if o.Execute != "" && o.Cache != "" {
-		return m, errors.New("--warpld-remote uses the cache of its server: leave --warpld-remote-cache out")
-	}
 	for _, property := range o.Platform {
 		if name, _, ok := strings.Cut(property, "="); !ok || name == "" {
 			return m, fmt.Errorf("%q is no property: write NAME=VALUE", property)
@@ -102,5 +100,6 @@ func badRemote(err error) error {
 func (r *Request) noteServerDisabled(what string, err error) {
 	o := r.Options.Own.Remote
 	r.Report(&message.Message{Severity: message.Info, ID: "remote", Tool: "warpld",
-		Text: "this link goes on without " + what, Notes: []string{err.Error(), "the server is " + o.Cache + o.Execute}})
+		Text:  "this link goes on without " + what,
+		Notes: []string{err.Error(), "the server is " + cmp.Or(o.Execute, o.Cache)}})
 }

@@ -37,6 +37,8 @@ type Set struct {
 type Request struct {
 	Options *options.Options
 	Env     func(string) string
+	// Self is the path of warpld's executable.
+	Self string
 	// Local starts the processes.
 	Local *local.Runner
 	// Report is called if a cache or a server cannot be used; the link is only slower

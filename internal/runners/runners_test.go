@@ -86,9 +86,9 @@ func TestUnusableCache(t *testing.T) {
 
 func TestServerOptions(t *testing.T) {
 	for want, args := range map[string][]string{
-		"leave --warpld-remote-cache out": {"--warpld-remote=grpc://x:1", "--warpld-remote-cache=grpc://x:1"},
-		"is no property":                  {"--warpld-remote=grpc://x:1", "--warpld-remote-platform=pool"},
-		"is no tool":                      {"--warpld-remote=grpc://x:1", "--warpld-remote-tool=ptxas=ptxas"},
+		"is no header":   {"--warpld-remote=grpcs://x:1", "--warpld-remote-header=pool"},
+		"is no property": {"--warpld-remote=grpc://x:1", "--warpld-remote-platform=pool"},
+		"is no tool":     {"--warpld-remote=grpc://x:1", "--warpld-remote-tool=ptxas=ptxas"},
 	} {
 		if _, _, err := open(t, t.TempDir(), args...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q gives %v, want %q", args, err, want)

@@ -1,6 +1,7 @@
-// Package remote is a client of the Remote Execution API, version 2: it shares results of
-// actions through a server, and lets the server's machines run actions. It is a Runner around
-// a Runner: it falls back to the one behind it for whatever the server can't do or does wrong.
+// Package remote shares results of actions through a server of the Remote Execution API, and
+// lets the server's machines run actions. It is a Runner around a Runner: it falls back to the
+// one behind it for whatever the server can't do or does wrong. How the server is reached is
+// not its business: see its subpackages.
 //
 // A server costs a link a bounded time. The first failure is reported once, and the rest of
 // the link continues without the server.
@@ -9,10 +10,6 @@ package remote
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net"
-	"net/url"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,19 +17,53 @@ import (
 	"github.com/warpld/warpld/internal/action"
 )
 
-// A Config is the address of a server and the credentials for it. The credentials are names of
-// files and of a program, never secrets themselves.
+// A Server does what a link asks of a server of the Remote Execution API. What it returns is
+// verified: a result has exactly the outputs of its step, with the bytes of their digests, in
+// the directory that the step names.
+type Server interface {
+	// LookUp returns the result that the server's cache has for a step. The error is ErrNotFound
+	// if it has none.
+	LookUp(ctx context.Context, s *Step) (*action.Result, error)
+	// Execute runs a step on one of the server's machines. It calls taken when a machine has it.
+	// If ctx ends, the server is asked to end the execution.
+	Execute(ctx context.Context, s *Step, taken func()) (*Executed, error)
+	// Store keeps a result that was made here.
+	Store(ctx context.Context, s *Step, r *action.Result) error
+	// Close ends the use of the server.
+	Close()
+}
+
+// A Step is an action as a server sees it.
+type Step struct {
+	Encoding *action.Encoding
+	// Outputs are the names of the files that the step writes.
+	Outputs []string
+	Limit   time.Duration
+	// Dir is a directory that does not exist yet. The outputs of a result are moved there.
+	Dir string
+}
+
+// An Executed is the outcome of an execution, and what it cost beside the work.
+type Executed struct {
+	Result   *action.Result
+	Overhead time.Duration
+	// Sent is how many bytes of large inputs were uploaded, and Sending how long that took.
+	Sent    int64
+	Sending time.Duration
+}
+
+// ErrNotFound is the error of a lookup that finds no result.
+var ErrNotFound = errors.New("not found")
+
+// An OptionsError is an error of what the user configured. A link must not go on with it.
+type OptionsError struct{ Err error }
+
+func (e *OptionsError) Error() string { return "the remote server can't be used: " + e.Err.Error() }
+func (e *OptionsError) Unwrap() error { return e.Err }
+
+// A Config is what a Client depends on.
 type Config struct {
-	// Server is grpc://HOST[:PORT][/INSTANCE], or grpcs:// for one behind TLS.
-	Server string
-	// Authorities is a file of certificates to trust in place of the system's.
-	Authorities string
-	// Certificate and Key are the files of the client certificate.
-	Certificate, Key string
-	// Token is a file that holds a bearer token.
-	Token string
-	// Helper is a program that prints headers for the server: a credential helper as Bazel has.
-	Helper string
+	Server Server
 	// Upload stores results there that were made here.
 	Upload bool
 	// Digest names the bytes of inputs.
@@ -45,49 +76,29 @@ type Config struct {
 
 // A Client is a server in use by one link.
 type Client struct {
-	connection *connection
-	instance   string
-	digest     action.Digester
-	dir        func() string
+	server Server
+	digest action.Digester
+	dir    func() string
 
 	note   func(string, error)
 	once   sync.Once
 	down   atomic.Bool
 	upload atomic.Bool
 	behind sync.WaitGroup // uploads that nobody waits for yet
-
-	present     present
-	compression compression
-	sending     sync.Map      // of large blobs: a lock for each digest, so that each is sent once
-	patience    time.Duration // for an answer
 	// closing ends what goes on behind the link's back.
 	closing context.Context
 	end     context.CancelFunc
 }
 
-const (
-	// A cache that takes longer to answer is of no use.
-	defaultPatience = 2 * time.Second
-	// How long the end of a link waits for uploads.
-	uploadPatience = 10 * time.Second
-)
+// uploadPatience is how long the end of a link waits for uploads.
+const uploadPatience = 10 * time.Second
 
-// Dial prepares the use of a server. Nothing is sent yet: an error is one of the
-// configuration.
-func Dial(ctx context.Context, config Config) (*Client, error) {
-	address, err := parseAddress(config.Server)
-	if err != nil {
-		return nil, err
-	}
-	conn, err := connect(ctx, address, config)
-	if err != nil {
-		return nil, err
-	}
-	c := &Client{connection: conn, instance: address.instance, digest: config.Digest, dir: config.Dir, note: config.Note,
-		patience: defaultPatience}
+// New prepares the use of a server by a link.
+func New(ctx context.Context, config Config) *Client {
+	c := &Client{server: config.Server, digest: config.Digest, dir: config.Dir, note: config.Note}
 	c.upload.Store(config.Upload)
 	c.closing, c.end = context.WithCancel(context.WithoutCancel(ctx))
-	return c, nil
+	return c
 }
 
 // Close waits for what is still being uploaded, but not for long.
@@ -101,6 +112,7 @@ func (c *Client) Close() {
 	}
 	c.end()
 	<-done
+	c.server.Close()
 }
 
 // What a link goes without after a failure.
@@ -119,39 +131,7 @@ func (c *Client) giveUp(err error) {
 // reportOnce reports the first failure; later ones add nothing.
 func (c *Client) reportOnce(without string, err error) { c.once.Do(func() { c.note(without, err) }) }
 
-// An address is a server's.
-type address struct {
-	host     string // with the port
-	tls      bool
-	instance string
-}
-
-// parseAddress parses the address of a server. Credentials in it are rejected, because
-// everybody who sees the command line would see them.
-func parseAddress(text string) (a address, err error) {
-	u, err := url.Parse(text)
-	switch {
-	case err != nil:
-		return a, errors.New("the address of the server can't be read: write grpc://HOST:PORT or grpcs://HOST:PORT")
-	case u.User != nil:
-		return a,
-			errors.New("the address of the server holds a name or password, which others could see: put a token into a file")
-	case (u.Scheme != "grpc" && u.Scheme != "grpcs") || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "":
-		return a, fmt.Errorf("%q is no address of a server: write grpc://HOST:PORT or grpcs://HOST:PORT", text)
-	}
-	a.tls = u.Scheme == "grpcs"
-	a.instance = strings.Trim(u.Path, "/")
-	port := u.Port()
-	if port == "" {
-		port = map[bool]string{false: "80", true: "443"}[a.tls]
-	}
-	a.host = net.JoinHostPort(u.Hostname(), port)
-	return a, nil
-}
-
-// private reports whether nobody else can read what is sent to the server.
-func (a address) private() bool {
-	host, _, _ := net.SplitHostPort(a.host)
-	ip := net.ParseIP(host)
-	return a.tls || host == "localhost" || (ip != nil && ip.IsLoopback())
+// step returns an action as the server sees it.
+func (c *Client) step(a *action.Action, encoding *action.Encoding) *Step {
+	return &Step{Encoding: encoding, Outputs: a.Outputs, Limit: a.Limit, Dir: c.dir()}
 }

@@ -17,6 +17,9 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/warpld/warpld/internal/action/remote"
+	"github.com/warpld/warpld/internal/action/remote/reapi"
+	"github.com/warpld/warpld/internal/action/remote/service"
 	"github.com/warpld/warpld/internal/link"
 	"github.com/warpld/warpld/internal/message"
 	"github.com/warpld/warpld/internal/object/cubin"
@@ -32,7 +35,11 @@ type Command func(ctx context.Context, c link.Caller, args []string) int
 // for the tools of the toolkit.
 func Main(m *testing.M, run Command) {
 	programs := map[string]func(){
-		"warpld":       func() { os.Exit(warpld(run)) },
+		"warpld": func() { os.Exit(warpld(run)) },
+		service.Program: func() {
+			service.Serve(os.Stdin, func(s remote.Settings) (service.Backend, error) { return reapi.Dial(s) })
+			os.Exit(0)
+		},
 		"test-ptxas":   func() { os.Exit(ptxas(os.Args[1:])) },
 		"test-compile": func() { os.Exit(copyCompiler(os.Args[1:])) },
 	}
@@ -132,8 +139,17 @@ func Run(t *testing.T, dir string, more map[string]func(ts *testscript.TestScrip
 			if err != nil {
 				return err
 			}
-			env.Setenv(selfVariable, filepath.Join(env.WorkDir, ".warpld"))
-			return os.WriteFile(env.Getenv(selfVariable), script, 0o777)
+			env.Setenv(selfVariable, filepath.Join(env.WorkDir, ".bin", "warpld"))
+			env.Setenv("XDG_RUNTIME_DIR", "") // the path may be too long for a socket
+			if err := os.Mkdir(filepath.Join(env.WorkDir, ".bin"), 0o777); err != nil {
+				return err
+			}
+			helper, err := starter(service.Program)
+			if err != nil {
+				return err
+			}
+			return errors.Join(os.WriteFile(env.Getenv(selfVariable), script, 0o777),
+				os.WriteFile(filepath.Join(env.WorkDir, ".bin", service.Program), helper, 0o777))
 		},
 		Condition: func(name string) (bool, error) {
 			if name != "installed" {

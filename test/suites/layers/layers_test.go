@@ -29,9 +29,10 @@ var impure = []string{"os", "os/exec", "net/...", "syscall", "golang.org/x/sys/.
 
 // reserved are imports of other modules that only some packages may have.
 var reserved = map[string][]string{
-	"os/exec":                   {"internal/action/local", "internal/action/remote"},
-	"net/...":                   {"internal/action/remote"},
-	"github.com/ebitengine/...": {"internal/engine/..."},
+	"os/exec":                    {"internal/action/local", "internal/action/remote/..."},
+	"net/...":                    {"internal/action/remote/..."},
+	"google.golang.org/grpc/...": {"internal/action/remote/reapi"},
+	"github.com/ebitengine/...":  {"internal/engine/..."},
 }
 
 // starters are the ways to start a process without os/exec.
@@ -106,6 +107,26 @@ func TestLayers(t *testing.T) {
 			if !slices.ContainsFunc(list, func(p goPackage) bool { return covers(name, p.name()) }) {
 				t.Errorf("%s names %s, which is no package", table, name)
 			}
+		}
+	}
+}
+
+// absent are packages that would slow down every start of warpld.
+var absent = []string{"net/http", "crypto/tls", "google.golang.org/..."}
+
+// TestSmallProgram checks that warpld links nothing that only a user of a server needs.
+func TestSmallProgram(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", module+"cmd/warpld").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	list := strings.Fields(string(out))
+	if !slices.Contains(list, module+"internal/link") {
+		t.Fatalf("go list does not list what warpld links: %d packages", len(list))
+	}
+	for _, path := range list {
+		if anyCovers(absent, path) {
+			t.Errorf("warpld links %s", path)
 		}
 	}
 }

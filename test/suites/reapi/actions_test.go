@@ -18,6 +18,7 @@ import (
 	"github.com/warpld/warpld/internal/action"
 	"github.com/warpld/warpld/internal/action/local"
 	"github.com/warpld/warpld/internal/action/remote"
+	"github.com/warpld/warpld/internal/action/remote/reapi"
 )
 
 // A client is one of a cluster, and what it tells.
@@ -37,15 +38,11 @@ func dial(t *testing.T, server string, here bool, platform ...string) *client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	machine, err := remote.Dial(t.Context(), remote.Config{Server: server, Digest: action.ReadDigest, Dir: behind.Dir,
-		Note: func(without string, err error) {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.notes = append(c.notes, without+": "+err.Error())
-		}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	machine := connect(t, server, remote.Config{Dir: behind.Dir, Note: func(without string, err error) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.notes = append(c.notes, without+": "+err.Error())
+	}})
 	t.Cleanup(machine.Close)
 	m := remote.Machines{Platform: append(platform, "OSFamily=linux")}
 	if here {
@@ -54,6 +51,18 @@ func dial(t *testing.T, server string, here bool, platform ...string) *client {
 	c.Runner = machine.Execute(counting{behind, &c.runs}, m)
 	c.close = machine.Close
 	return c
+}
+
+// connect makes a client of a server as warpld-remote has it.
+func connect(t *testing.T, server string, config remote.Config) *remote.Client {
+	t.Helper()
+	connection, err := reapi.Dial(remote.Settings{Execute: server})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(connection.Close)
+	config.Server, config.Digest = connection.Session("test"), action.ReadDigest
+	return remote.New(t.Context(), config)
 }
 
 type counting struct {

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/warpld/warpld/internal/action"
 	"github.com/warpld/warpld/internal/action/local"
 	"github.com/warpld/warpld/internal/action/remote"
 )
@@ -21,12 +20,8 @@ func TestCompression(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		client, err := remote.Dial(t.Context(), remote.Config{Server: address, Upload: true, Digest: action.ReadDigest,
-			Dir:  here.Dir,
+		client := connect(t, address, remote.Config{Upload: true, Dir: here.Dir,
 			Note: func(without string, err error) { t.Errorf("without %s: %v", without, err) }})
-		if err != nil {
-			t.Fatal(err)
-		}
 		r, err := client.Cache(here).Run(t.Context(), a)
 		if err != nil {
 			t.Fatal(err)

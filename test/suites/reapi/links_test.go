@@ -59,7 +59,7 @@ func steps(r kit.Result) string {
 // link links and gives the cubin and where the steps were done.
 func link(t *testing.T, toolkit kit.Toolkit, flags string, job kit.Job) (cubin []byte, where string) {
 	t.Helper()
-	r, err := kit.Warpld(t, "--warpld-verbose --warpld-cuda="+toolkit.Root+" "+flags).Run(job)
+	r, err := kit.Warpld(t, "--warpld-remote-keep=5 --warpld-verbose --warpld-cuda="+toolkit.Root+" "+flags).Run(job)
 	if err != nil || r.Exit != 0 {
 		t.Fatalf("exit code %d, error %v:\n%s", r.Exit, err, r.Stderr)
 	}
@@ -201,7 +201,7 @@ func TestOptions(t *testing.T) {
 			"without the remote server",
 		"--warpld-remote-cache=http://localhost":                        "fatal   : the remote server can't be used",
 		"--warpld-remote-cache=grpcs://me:secret@localhost":             "which others could see",
-		"--warpld-remote=grpc://a --warpld-remote-cache=grpc://a":       "leave --warpld-remote-cache out",
+		"--warpld-remote=grpc://a --warpld-remote-header=a=b":           "write grpcs://",
 		"--warpld-remote=grpc://a --warpld-remote-platform=linux":       "write NAME=VALUE",
 		"--warpld-remote=grpc://a --warpld-remote-tool=ptxas=bin/ptxas": "write NAME=PATH",
 		"--warpld-remote=grpcs://a --warpld-remote-token=no-such-file":  "no such file",

@@ -32,11 +32,8 @@ func TestOverhead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := remote.Dial(t.Context(), remote.Config{Server: s.address(), Digest: action.ReadDigest, Dir: behind.Dir,
+	client := connect(t, s.address(), remote.Config{Dir: behind.Dir,
 		Note: func(without string, err error) { t.Errorf("without %s: %v", without, err) }})
-	if err != nil {
-		t.Fatal(err)
-	}
 	defer client.Close()
 	there := client.Execute(behind, remote.Machines{Platform: []string{"OSFamily=linux"},
 		Tools: map[string]string{"sh": shell}})

@@ -85,7 +85,8 @@ func newSoak(t *testing.T) *soak {
 // link does the link of a number and holds it against what is known.
 func (so *soak) link(t *testing.T, i int) {
 	job, want := so.jobs[i%len(so.jobs)], so.want[i%len(so.jobs)]
-	linker := kit.Warpld(t, "--warpld-verbose --warpld-temp-dir="+so.dir+" --warpld-cuda="+so.toolkit.Root+
+	linker := kit.Warpld(t, "--warpld-remote-keep=5 --warpld-verbose --warpld-temp-dir="+so.dir+
+		" --warpld-cuda="+so.toolkit.Root+
 		" --warpld-remote-platform=OSFamily=linux --warpld-remote="+so.cluster.address())
 	ctx, cancel := context.WithTimeout(t.Context(), kit.Limit)
 	defer cancel()

@@ -90,7 +90,8 @@ func Test20Certificates(t *testing.T) {
 		{"a strange server is refused", "", "compile here, assemble here", "unknown authority"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			flags := "--warpld-verbose --warpld-cuda=" + toolkit.Root + " --warpld-remote-cache=" + address + test.flags
+			flags := "--warpld-remote-keep=5 --warpld-verbose --warpld-cuda=" + toolkit.Root + " --warpld-remote-cache=" +
+				address + test.flags
 			r, err := kit.Warpld(t, flags).Run(job)
 			if err != nil || r.Exit != 0 || !bytes.Equal(r.Files["out.cubin"], want) {
 				t.Fatalf("exit code %d, error %v, the same cubin %v", r.Exit, err, bytes.Equal(r.Files["out.cubin"], want))

@@ -1,4 +1,4 @@
-package remote
+package reapi
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	"errors"
 	"math/big"
 	"net"
 	"os"
@@ -18,32 +17,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/warpld/warpld/internal/action/remote"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
 )
-
-func TestAddresses(t *testing.T) {
-	for text, want := range map[string]address{
-		"grpc://cache:9092":           {host: "cache:9092"},
-		"grpcs://cache/team/a":        {host: "cache:443", tls: true, instance: "team/a"},
-		"grpc://[::1]:80/":            {host: "[::1]:80"},
-		"cache:9092":                  {},
-		"http://cache:9092":           {},
-		"grpc://":                     {},
-		"grpcs://user:secret@cache:1": {},
-		"grpc://cache?x=secret":       {},
-	} {
-		got, err := parseAddress(text)
-		if (err == nil) != (want.host != "") || (err == nil && got != want) {
-			t.Errorf("%s: %+v, %v", text, got, err)
-		}
-		if err != nil && strings.Contains(err.Error(), "user:secret") {
-			t.Errorf("the message repeats a password: %v", err)
-		}
-	}
-}
 
 // An authority signs certificates.
 type authority struct {
@@ -122,9 +101,9 @@ func TestTLS(t *testing.T) {
 		"unknown to a system": {"", ourCert, ourKey, "unknown authority"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := dial(t, s, func(config *Config) {
-				config.Server = "grpcs://" + s.address
-				config.Authorities, config.Certificate, config.Key = test.ca, test.cert, test.key
+			c := dial(t, s, func(c *config) {
+				c.Cache = "grpcs://" + s.address
+				c.Authorities, c.Certificate, c.Key = test.ca, test.cert, test.key
 			})
 			r := check(t, c.Cache(&here{}))
 			if r.Cached != (test.note == "") || !strings.Contains(strings.Join(c.notes, ""), test.note) {
@@ -148,9 +127,9 @@ func TestSecrets(t *testing.T) {
 	token := write("token", "s3cret\n", 0o600)
 	helper := write("helper", "#!/bin/sh\n"+
 		`[ "$1" = get ] && grep -q '"uri":"https://127' && echo '{"headers":{"x-auth":["Basic s3cret"]}}'`+"\n", 0o700)
-	for header, change := range map[string]func(*Config){
-		"authorization": func(c *Config) { c.Token = token },
-		"x-auth":        func(c *Config) { c.Helper = helper },
+	for header, change := range map[string]func(*config){
+		"authorization": func(c *config) { c.Token = token },
+		"x-auth":        func(c *config) { c.Helper = helper },
 	} {
 		s := newServer(t)
 		s.before = func(context.Context, string) error { return status.Error(codes.Unauthenticated, "s3cret is bad") }
@@ -172,26 +151,41 @@ func TestBadCredentials(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, test := range map[string]struct {
-		config Config
+		config remote.Settings
 		want   string
 	}{
-		"token in the clear": {Config{Server: "grpc://example.com:1", Token: empty}, "write grpcs://"},
-		"empty token":        {Config{Server: "grpcs://example.com:1", Token: empty}, "does not hold one token"},
-		"no token": {Config{Server: "grpcs://example.com:1", Token: filepath.Join(dir, "none")},
+		"token in the clear": {remote.Settings{Cache: "grpc://example.com:1", Token: empty}, "write grpcs://"},
+		"empty token":        {remote.Settings{Cache: "grpcs://example.com:1", Token: empty}, "does not hold one token"},
+		"no token": {remote.Settings{Cache: "grpcs://example.com:1", Token: filepath.Join(dir, "none")},
 			"no such file"},
-		"certificate, no TLS":    {Config{Server: "grpc://localhost:1", Certificate: empty, Key: empty}, "write grpcs://"},
-		"certificate, no key":    {Config{Server: "grpcs://localhost:1", Certificate: empty}, "needs its key"},
-		"certificate is not one": {Config{Server: "grpcs://localhost:1", Certificate: empty, Key: empty}, "PEM"},
-		"authority is not one":   {Config{Server: "grpcs://localhost:1", Authorities: empty}, "holds no certificate"},
-		"helper fails":           {Config{Server: "grpcs://localhost:1", Helper: "/bin/false"}, "credential helper"},
-		"helper says nothing":    {Config{Server: "grpcs://localhost:1", Helper: "/bin/true"}, "credential helper"},
+		"certificate, no TLS": {remote.Settings{Cache: "grpc://localhost:1", Certificate: empty, Key: empty},
+			"write grpcs://"},
+		"certificate, no key":    {remote.Settings{Cache: "grpcs://localhost:1", Certificate: empty}, "needs its key"},
+		"certificate is not one": {remote.Settings{Cache: "grpcs://localhost:1", Certificate: empty, Key: empty}, "PEM"},
+		"authority is not one":   {remote.Settings{Cache: "grpcs://localhost:1", Authorities: empty}, "holds no certificate"},
+		"header in the clear": {remote.Settings{Cache: "grpc://example.com:1", Headers: []string{"x-key=secret"}},
+			"write grpcs://"},
+		"no header": {remote.Settings{Cache: "grpcs://example.com:1", Headers: []string{"x-key"}}, "is no header"},
+		"header of gRPC": {remote.Settings{Cache: "grpcs://example.com:1", Headers: []string{"grpc-timeout=1"}},
+			"is no header"},
+		"no file of a header": {remote.Settings{Cache: "grpcs://example.com:1",
+			Headers: []string{"x-key=@" + filepath.Join(dir, "none")}}, "no such file"},
 	} {
-		_, err := Dial(t.Context(), test.config)
+		_, err := Dial(test.config)
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: error %v, want %q in it", name, err, test.want)
 		}
-		if errors.Is(err, ErrNoCredentials) != (test.config.Helper != "") {
-			t.Errorf("%s: error %v", name, err)
+	}
+}
+
+// TestHelperWithoutAnAnswer: the link goes on without the server.
+func TestHelperWithoutAnAnswer(t *testing.T) {
+	for _, helper := range []string{"/bin/false", "/bin/true"} {
+		s := newServer(t)
+		c := dial(t, s, func(c *config) { c.Helper = helper })
+		check(t, c.Cache(&here{}))
+		if len(c.notes) != 1 || !strings.Contains(c.notes[0], "credential helper") || s.count("GetActionResult") > 0 {
+			t.Errorf("%s: notes %q, calls %v", helper, c.notes, s.calls)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package remote
+package reapi
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	repb "github.com/bazelbuild/remote-apis/build/bazel/remote/execution/v2"
 	"github.com/klauspost/compress/zstd"
 	"github.com/warpld/warpld/internal/action"
+	"github.com/warpld/warpld/internal/action/remote"
 	"google.golang.org/genproto/googleapis/bytestream"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -34,12 +35,17 @@ type server struct {
 	longrunningpb.UnimplementedOperationsServer
 
 	address string
-	mu      sync.Mutex
-	blobs   map[action.Digest][]byte
-	results map[string]*repb.ActionResult
-	calls   map[string]int
-	names   []string // of blobs that were read and written
-	headers []metadata.MD
+	grpc    *grpc.Server
+	// shares is another server whose blobs this one uses.
+	shares *server
+	// silentBatch leaves blobs out of the answer to a batch.
+	silentBatch bool
+	mu          sync.Mutex
+	blobs       map[action.Digest][]byte
+	results     map[string]*repb.ActionResult
+	calls       map[string]int
+	names       []string // of blobs that were read and written
+	headers     []metadata.MD
 	// before is called for each call and may refuse it.
 	before func(ctx context.Context, method string) error
 	// lie changes the bytes of a blob on their way out, and garble what they are
@@ -47,6 +53,8 @@ type server struct {
 	lie, garble func([]byte) []byte
 	// zstd says that blobs may be compressed.
 	zstd bool
+	// can is what the server says it can do beside that.
+	can *repb.ServerCapabilities
 	// queue waits for a worker.
 	queue func()
 	// run is what the workers do.
@@ -82,6 +90,7 @@ func newServer(t *testing.T, options ...grpc.ServerOption) *server {
 			}
 			return next(srv, stream)
 		}))...)
+	s.grpc = g
 	repb.RegisterActionCacheServer(g, s)
 	repb.RegisterContentAddressableStorageServer(g, s)
 	repb.RegisterExecutionServer(g, s)
@@ -136,6 +145,9 @@ func (s *server) keep(data []byte) *repb.Digest {
 }
 
 func (s *server) blob(d *repb.Digest) ([]byte, bool) {
+	if s.shares != nil {
+		return s.shares.blob(d)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	data, ok := s.blobs[action.Digest{Hash: d.Hash, Size: d.SizeBytes}]
@@ -143,11 +155,18 @@ func (s *server) blob(d *repb.Digest) ([]byte, bool) {
 }
 
 func (s *server) GetCapabilities(context.Context, *repb.GetCapabilitiesRequest) (*repb.ServerCapabilities, error) {
-	can := &repb.CacheCapabilities{}
-	if s.zstd {
-		can.SupportedCompressors = []repb.Compressor_Value{repb.Compressor_DEFLATE, repb.Compressor_ZSTD}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.can != nil {
+		return s.can, nil
 	}
-	return &repb.ServerCapabilities{CacheCapabilities: can}, nil
+	can := &repb.ServerCapabilities{CacheCapabilities: &repb.CacheCapabilities{
+		ActionCacheUpdateCapabilities: &repb.ActionCacheUpdateCapabilities{UpdateEnabled: true}},
+		ExecutionCapabilities: &repb.ExecutionCapabilities{ExecEnabled: true}}
+	if s.zstd {
+		can.CacheCapabilities.SupportedCompressors = []repb.Compressor_Value{repb.Compressor_DEFLATE, repb.Compressor_ZSTD}
+	}
+	return can, nil
 }
 
 func (s *server) GetActionResult(_ context.Context, r *repb.GetActionResultRequest) (*repb.ActionResult, error) {
@@ -186,6 +205,25 @@ func (s *server) BatchUpdateBlobs(_ context.Context,
 		if !proto.Equal(got, b.Digest) {
 			answer.Status = status.New(codes.InvalidArgument, "wrong digest").Proto()
 		}
+		if !s.silentBatch {
+			reply.Responses = append(reply.Responses, answer)
+		}
+	}
+	return reply, nil
+}
+
+func (s *server) BatchReadBlobs(_ context.Context,
+	r *repb.BatchReadBlobsRequest) (*repb.BatchReadBlobsResponse, error) {
+	reply := &repb.BatchReadBlobsResponse{}
+	lie, _ := s.changes()
+	for _, d := range r.Digests {
+		data, ok := s.blob(d)
+		answer := &repb.BatchReadBlobsResponse_Response{Digest: d, Data: data}
+		if !ok {
+			answer.Status = status.New(codes.NotFound, "no such blob").Proto()
+		} else if lie != nil {
+			answer.Data = lie(append([]byte(nil), data...))
+		}
 		reply.Responses = append(reply.Responses, answer)
 	}
 	return reply, nil
@@ -219,6 +257,7 @@ func (s byteStream) Read(r *bytestream.ReadRequest, stream bytestream.ByteStream
 			data = garble(data)
 		}
 	}
+	data = data[min(r.ReadOffset, int64(len(data))):]
 	for len(data) > 0 {
 		n := min(len(data), 1<<20)
 		if err := stream.Send(&bytestream.ReadResponse{Data: data[:n]}); err != nil {
@@ -330,39 +369,53 @@ func operationMessage(name string, stage repb.ExecutionStage_Value,
 	return op
 }
 
+// config is what a fixture depends on.
+type config struct {
+	remote.Settings
+	Upload bool
+}
+
 // fixture is a client of a server and what it tells.
 type fixture struct {
-	*Client
+	*remote.Client
+	grpc  *Client
+	root  string // of results
 	notes []string
 	mu    sync.Mutex
 }
 
-func dial(t *testing.T, s *server, change func(*Config)) *fixture {
+// dial makes a client and a link that uses it.
+func dial(t *testing.T, s *server, change func(*config)) *fixture {
 	t.Helper()
-	f := &fixture{}
-	root := t.TempDir()
+	set := config{Settings: remote.Settings{Cache: "grpc://" + s.address + "/team"}}
+	if change != nil {
+		change(&set)
+	}
+	c, err := Dial(set.Settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	c.patience = 20 * time.Second // a busy machine is not a slow server
+	return link(t, c, set.Upload)
+}
+
+// link begins a link that uses a client.
+func link(t *testing.T, c *Client, upload bool) *fixture {
+	f := &fixture{grpc: c, root: t.TempDir()}
 	n := 0
-	config := Config{Server: "grpc://" + s.address + "/team", Digest: action.ReadDigest,
+	f.Client = remote.New(t.Context(), remote.Config{Server: c.Session("build"), Upload: upload, Digest: action.ReadDigest,
 		Dir: func() string {
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			n++
-			return fmt.Sprintf("%s/%d", root, n)
+			return fmt.Sprintf("%s/%d", f.root, n)
 		},
 		Note: func(without string, err error) {
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			f.notes = append(f.notes, without+": "+err.Error())
-		}}
-	if change != nil {
-		change(&config)
-	}
-	c, err := Dial(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.patience = 20 * time.Second // a busy machine is not a slow server
-	f.Client = c
-	t.Cleanup(c.Close)
+		}})
+	t.Cleanup(f.Close)
 	return f
 }

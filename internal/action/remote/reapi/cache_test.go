@@ -1,9 +1,8 @@
-package remote
+package reapi
 
 import (
 	"bytes"
 	"context"
-	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/warpld/warpld/internal/action"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 )
 
 var large = bytes.Repeat([]byte("large"), 1<<18) // too large to be sent with others
@@ -59,7 +59,7 @@ func check(t *testing.T, r action.Runner) *action.Result {
 }
 
 // uploading is a client that stores what is made here.
-func uploading(c *Config) { c.Upload = true }
+func uploading(c *config) { c.Upload = true }
 
 // TestCache is tests 1 and 21 of the acceptance list with a server in this process.
 func TestCache(t *testing.T) {
@@ -181,7 +181,7 @@ func TestLies(t *testing.T) {
 			case test.note != "" && (len(c.notes) != 1 || !strings.Contains(c.notes[0], test.note)):
 				t.Errorf("notes %q, want one with %q", c.notes, test.note)
 			}
-			if left, _ := filepath.Glob(filepath.Join(filepath.Dir(c.dir()), "*")); len(left) > 0 {
+			if left, _ := filepath.Glob(filepath.Join(c.root, "*")); len(left) > 0 {
 				t.Errorf("left behind: %q", left)
 			}
 		})
@@ -247,24 +247,26 @@ func TestAbsentServer(t *testing.T) {
 	for name, test := range map[string]struct {
 		before func(context.Context, string) error
 		note   string
+		asked  int
 	}{
-		"down":     {refuse(codes.Unavailable), "unavailable: so there"},
-		"secret":   {refuse(codes.Unauthenticated), "not authenticated"},
-		"internal": {refuse(codes.Internal), "internal error"},
-		"silent":   {func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() }, "no answer in time"},
+		"down":     {refuse(codes.Unavailable), "unavailable: so there", 4},
+		"secret":   {refuse(codes.Unauthenticated), "not authenticated", 1},
+		"internal": {refuse(codes.Internal), "internal error", 4},
+		"silent": {func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() }, "no answer in time",
+			1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t)
 			s.before = test.before
 			c := dial(t, s, uploading)
 			if name == "silent" {
-				c.patience = 50 * time.Millisecond
+				c.grpc.patience = 50 * time.Millisecond
 			}
 			runner := c.Cache(&here{})
 			for range 3 {
 				check(t, runner)
 			}
-			if len(c.notes) != 1 || !strings.Contains(c.notes[0], test.note) || s.count("GetActionResult") != 1 {
+			if len(c.notes) != 1 || !strings.Contains(c.notes[0], test.note) || s.count("GetActionResult") != test.asked {
 				t.Errorf("notes %q after %v", c.notes, s.calls)
 			}
 		})
@@ -290,7 +292,7 @@ func TestReadOnly(t *testing.T) {
 	c := dial(t, s, uploading)
 	runner := c.Cache(&here{})
 	check(t, runner)
-	c.behind.Wait()
+	c.Close()
 	good(t, s)
 	if r := check(t, runner); !r.Cached {
 		t.Error("not found")
@@ -312,29 +314,32 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-func TestAnswersThatAreNotProtobuf(t *testing.T) {
-	if _, err := parseActionResult([]byte{0xff}); !errors.Is(err, errMessage) {
-		t.Errorf("error %v", err)
-	}
-	if _, err := parseOperation([]byte{0x18, 1}); err == nil {
-		t.Error("an operation that is done without a result")
-	}
-}
-
-func FuzzMessages(f *testing.F) {
+// FuzzResult hands the client results that a server made up.
+func FuzzResult(f *testing.F) {
 	f.Add([]byte{})
-	f.Add(encodeResult([]outputFile{{path: "a", digest: action.DigestOf(nil)}}, &action.Result{Stdout: []byte("x")}))
+	whole, err := proto.Marshal(&repb.ActionResult{OutputFiles: []*repb.OutputFile{
+		{Path: "lto.ptx", Digest: digestOf(action.DigestOf(nil))}}, StdoutRaw: []byte("x")})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(whole)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if r, err := parseActionResult(b); err == nil {
-			r.check(sample())
+		r := &repb.ActionResult{}
+		if proto.Unmarshal(b, r) != nil {
+			return
 		}
-		if s, err := parseStatus(b); err == nil {
-			s.missing()
+		outputs := []string{"lto.ptx", "answer.json"}
+		files, err := checkOutputs(r, outputs)
+		for _, file := range files {
+			if !slices.Contains(outputs, file.path) || file.digest.Size < 0 {
+				t.Errorf("%+v is accepted", file)
+			}
 		}
-		parseOperation(b)
-		parseMissing(b)
-		parseBatchUpdate(b)
-		knowsZstd(b)
+		if err == nil && r.ExitCode == 0 && len(files) != len(outputs) {
+			t.Errorf("%d files are accepted", len(files))
+		}
+		spent(r.ExecutionMetadata)
+		printedOf(r.StdoutRaw, r.StdoutDigest)
 	})
 }
 
