@@ -44,9 +44,7 @@ func (c *cutter) bundles(size, shared int) [][]int {
 		}
 	}
 	if len(small) > 0 {
-		for _, set := range b.divide(small, 0) {
-			all = append(all, c.inLines(set)...)
-		}
+		all = append(all, b.divide(small, 0)...)
 	}
 	slices.SortFunc(all, func(p, q []int) int { return p[0] - q[0] })
 	return all
@@ -80,24 +78,6 @@ func (b *bundler) divide(set []int, bit int) [][]int {
 		}
 	}
 	return all
-}
-
-// inLines divides a set, if lines count, so that the kernels of each part have in the text the
-// reverse order of that in the file: they cannot move. Only the sort of kernels gives another
-// order.
-func (c *cutter) inLines(set []int) [][]int {
-	if !c.lineInfo {
-		return [][]int{set}
-	}
-	var parts [][]int
-	for _, k := range set {
-		i := slices.IndexFunc(parts, func(p []int) bool { return c.order[k] < c.order[p[len(p)-1]] })
-		if i < 0 {
-			i, parts = len(parts), append(parts, nil)
-		}
-		parts[i] = append(parts[i], k)
-	}
-	return parts
 }
 
 // rounded rounds a size up to one of four steps between powers of two.

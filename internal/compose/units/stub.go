@@ -10,7 +10,7 @@ import (
 
 // stub is the text of a kernel whose code the unit does not have. It only calls the external
 // functions that the kernel introduces.
-func (w *writer) stub(place int, together bool) ([]byte, error) {
+func (w *writer) stub(place int) ([]byte, error) {
 	c := w.cutter
 	e := c.kernelOf(place)
 	var b bytes.Buffer
@@ -24,11 +24,8 @@ func (w *writer) stub(place int, together bool) ([]byte, error) {
 		}
 	}
 	b.WriteString("ret; }")
-	switch {
-	case !c.lineInfo:
+	if !c.lineInfo {
 		b.WriteByte('\n')
-	case together:
-		return w.pad(b.Bytes(), w.parts[c.functions[c.order[place]].entity]), nil
 	}
 	return b.Bytes(), nil
 }

@@ -94,7 +94,7 @@ func (w *writer) unit(kernels []int) (Unit, error) {
 		i := c.functions[c.order[k]].entity
 		entries[i] = w.parts[i]
 		if _, isStub := slices.BinarySearch(u.Stubs, k); isStub {
-			text, err := w.stub(k, together)
+			text, err := w.stub(k)
 			if err != nil {
 				return u, err
 			}
