@@ -90,30 +90,57 @@ func kernelSymbols(c *composer) []uint32 {
 	return index
 }
 
-// joinLines are the sequences of all kernels after the head of the first unit.
-func joinLines(c *composer, s *section) []byte {
-	of := c.first.byName[s.elf.Name]
-	if of == nil {
-		c.fail(Disagree, c.first, s.elf.Name)
-		return nil
-	}
-	head := readLines(c, of).head
-	b := slices.Clone(head)
-	for _, k := range lineOrder(c, s) {
-		u := c.unitOf(k)
-		of := u.byName[s.elf.Name]
+// lineHead is the head of a section of lines, which names the files. It ends with a word for
+// inlined functions if there are some.
+func lineHead(c *composer, name string) []byte {
+	var head []byte
+	for _, u := range c.units {
+		of := u.byName[name]
 		if of == nil {
-			c.fail(Disagree, u, s.elf.Name)
+			c.fail(Disagree, u, name)
 			return nil
 		}
-		t := readLines(c, of)
+		h := readLines(c, of).head
 		if c.failed != nil {
 			return nil
 		}
-		if !bytes.Equal(head[4:], t.head[4:]) {
-			c.fail(Disagree, u, s.elf.Name)
+		//rule: The head of the lines has a word for inlined functions if one of the kernels has some.
+		//mutate: false
+		if head == nil || len(h) > len(head) {
+			head, h = h, head
+		}
+		if h != nil && !sameHead(h, head) {
+			c.fail(Disagree, u, name)
 			return nil
 		}
+	}
+	return slices.Clone(head)
+}
+
+// sameHead reports whether two heads differ at most in the size of the section and in the word
+// for inlined functions, which only the second one may have.
+func sameHead(short, long []byte) bool {
+	const (
+		size  = 10 // of the section, a version, and the size of the head
+		extra = 4
+	)
+	if len(short) == len(long) {
+		return bytes.Equal(short[4:], long[4:])
+	}
+	return len(short) > size && len(long) == len(short)+extra && bytes.Equal(short[4:6], long[4:6]) &&
+		le.Uint32(short[6:])+extra == le.Uint32(long[6:]) &&
+		bytes.Equal(short[size:], long[size:len(short)]) && bytes.Equal(long[len(short):], make([]byte, extra))
+}
+
+// joinLines are the sequences of all kernels after the head of the first unit.
+func joinLines(c *composer, s *section) []byte {
+	b := lineHead(c, s.elf.Name)
+	if c.failed != nil {
+		return nil
+	}
+	for _, k := range lineOrder(c, s) {
+		of := c.unitOf(k).byName[s.elf.Name]
+		t := readLines(c, of)
 		for _, q := range t.sequences {
 			if q.owner == k {
 				t.moved[q.place] = uint64(len(b)) + beforeAddress

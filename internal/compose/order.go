@@ -1,5 +1,7 @@
 package compose
 
+import "slices"
+
 // A thing is an element of a list that a unit has: a name or a symbol.
 type thing struct {
 	owner kernelID
@@ -114,8 +116,8 @@ func (c *composer) appearance(lists [][]thing) []found {
 	return c.appendEnd(out, ends, seen)
 }
 
-// appendEnd appends what comes after the last kernel: that of the first unit, and the names of
-// bank 4's relocations if only a later unit has them.
+// appendEnd appends what comes after the last kernel, and the names of bank 4's relocations if only
+// a later unit has them.
 func (c *composer) appendEnd(out []found, ends []*walk, seen map[string]bool) []found {
 	rest := func(u *unit, do func(t thing)) {
 		w := ends[u.place]
@@ -130,25 +132,64 @@ func (c *composer) appendEnd(out []found, ends []*walk, seen map[string]bool) []
 			}
 		}
 	}
-	rest(c.first, func(t thing) {
+	last := c.lastUnit()
+	rest(last, func(t thing) {
 		seen[t.key] = true
-		out = append(out, found{c.first, t})
+		out = append(out, found{last, t})
 	})
 	for _, u := range c.units {
 		rest(u, func(t thing) {
-			if name := trimZeros(t.key); name != ".rel.nv.constant4" && name != ".rela.nv.constant4" {
+			if u != c.first && !lateInEnd[trimZeros(t.key)] {
 				return
 			}
 			seen[t.key] = true
-			//rule: The relocations of bank 4 come before those of frames also if only a later kernel has them.
-			//mutate: placeOf(out, ".rel.debug_frame") -> len(out)
-			at := placeOf(out, ".rel.debug_frame")
-			out = append(out, found{})
-			copy(out[at+1:], out[at:])
-			out[at] = found{u, t}
+			//rule: What only a later kernel needs of the end comes where the unit of that kernel has it.
+			//mutate: placeAfter(out, ends[u.place].list, t) -> len(out)
+			at := placeAfter(out, ends[u.place].list, t)
+			out = slices.Insert(out, at, found{u, t})
 		})
 	}
 	return out
+}
+
+// lateInEnd are the things of the end that only some kernels need: the relocations of addresses of
+// external functions.
+var lateInEnd = map[string]bool{".rel.nv.constant4": true, ".rela.nv.constant4": true}
+
+// lastUnit is the unit whose end is that of the program.
+func (c *composer) lastUnit() *unit {
+	last := c.first
+	if !c.program.LineInfo {
+		return last
+	}
+	size := func(u *unit) int {
+		if s := u.byName[".debug_line"]; s != nil {
+			return len(readLines(c, s).head)
+		}
+		return 0
+	}
+	c.kernels(func(_ kernelID, u *unit) {
+		//rule: The end is that of a unit with lines of inlined functions, if there is one.
+		//mutate: false
+		if u != last && size(u) > size(last) {
+			last = u
+		}
+	})
+	return last
+}
+
+// placeAfter finds where a thing of the end of a unit comes: after what it comes after there.
+func placeAfter(out []found, list []thing, t thing) int {
+	for i := range list {
+		if list[i].owner == module && list[i].key == t.key {
+			for _, before := range slices.Backward(list[:i]) {
+				if at := placeOf(out, before.key); before.owner == module && at < len(out) {
+					return at + 1
+				}
+			}
+		}
+	}
+	return len(out)
 }
 
 // placeOf finds a thing of the module; its place is at the end if there is none.

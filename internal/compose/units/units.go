@@ -97,8 +97,8 @@ func Cut(text []byte, s Settings) (*Program, error) {
 }
 
 // DebugText is what section .nv_debug_ptx_txt holds of a program with line numbers: its lines
-// without leading blanks, each with a zero at its end. Lines that hold a comment, a .loc or a
-// .file are empty. There are no empty lines at the end.
+// without leading blanks, each with a zero at its end. Lines that hold a comment, a .loc, a
+// .file or bytes of a section are empty. There are no empty lines at the end.
 func (p *Program) DebugText() []byte {
 	out := make([]byte, 0, len(p.Source))
 	end := 0
@@ -117,7 +117,7 @@ func (p *Program) DebugText() []byte {
 
 // isHidden reports whether a line is empty in .nv_debug_ptx_txt.
 func isHidden(line []byte) bool {
-	for _, prefix := range []string{"//", ".loc\t", ".loc ", ".file"} {
+	for _, prefix := range []string{"//", ".loc\t", ".loc ", ".file", ".b8"} {
 		if bytes.HasPrefix(line, []byte(prefix)) {
 			return true
 		}

@@ -134,9 +134,10 @@ var variants = []variant{{nil, 0}, {nil, 3000}, {[]string{"-maxrregcount=32"}, 0
 const everyth = 24
 
 // TestPrograms composes programs for all targets, toolkits and variants. In CI each program is
-// composed in some of the combinations; WARPLD_TEST_FULL=1 takes all.
+// composed in some of the combinations, others with another WARPLD_TEST_SEED; WARPLD_TEST_FULL=1
+// takes all.
 func TestPrograms(t *testing.T) {
-	total := newTally()
+	total, seed := newTally(), number(t, "WARPLD_TEST_SEED", 0)
 	var group errgroup.Group
 	group.SetLimit(runtime.NumCPU())
 	place := 0
@@ -154,7 +155,7 @@ func TestPrograms(t *testing.T) {
 					if text == nil {
 						continue
 					}
-					if place++; place%everyth != 0 && !kit.Full() {
+					if place++; (place+seed)%everyth != 0 && !kit.Full() {
 						continue
 					}
 					a := &assembler{toolkit, arch, v.options}
@@ -177,31 +178,40 @@ func TestPrograms(t *testing.T) {
 }
 
 // TestGenerated composes programs of test/programs/gencorpus. WARPLD_TEST_COMPOSE_PROGRAMS is how
-// many, and WARPLD_TEST_COMPOSE_SEED the first seed.
+// many, and WARPLD_TEST_SEED the first seed.
 func TestGenerated(t *testing.T) {
 	total := newTally()
-	count, seed := number(t, "WARPLD_TEST_COMPOSE_PROGRAMS", 0), number(t, "WARPLD_TEST_COMPOSE_SEED", 1)
+	count, seed := number(t, "WARPLD_TEST_COMPOSE_PROGRAMS", 2), number(t, "WARPLD_TEST_SEED", 1)
 	toolkits := kit.Toolkits(t)
 	for i := range count {
 		random := rand.New(rand.NewPCG(uint64(seed+i), 2))
 		toolkit, arch := toolkits[random.IntN(len(toolkits))], archs[random.IntN(len(archs))]
 		v := variants[random.IntN(len(variants))]
 		t.Run(fmt.Sprintf("%d/%s/%s", seed+i, toolkit.Release(), arch), func(t *testing.T) {
-			paths, err := kit.Generate(t.TempDir(), "--modules", strconv.Itoa(1+random.IntN(4)),
-				"--seed", strconv.Itoa(seed+i))
-			if err != nil {
-				t.Fatal(err)
-			}
-			objects, err := toolkit.Compile(kit.Stored, paths...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			p := linkedFrom(t, toolkit, "generated", objects)
+			p := generated(t, toolkit, random, seed+i)
 			a := &assembler{toolkit, arch, v.options}
 			a.check(t, total, p.textFor(arch), v.bundle)
 		})
 	}
 	total.report(t, "generated programs")
+	if total.equal == 0 {
+		t.Error("nothing was composed")
+	}
+}
+
+// generated makes a program of test/programs/gencorpus.
+func generated(t *testing.T, toolkit kit.Toolkit, random *rand.Rand, seed int) program {
+	t.Helper()
+	paths, err := kit.Generate(t.TempDir(), "--modules", strconv.Itoa(1+random.IntN(3)), "--kernels", "3",
+		"--functions", "4", "--libs", "1", "--size", "6", "--seed", strconv.Itoa(seed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := toolkit.Compile(kit.Stored, paths...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return linkedFrom(t, toolkit, "generated", objects)
 }
 
 // number reads a number from the environment.
