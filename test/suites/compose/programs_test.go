@@ -181,7 +181,7 @@ func TestPrograms(t *testing.T) {
 // many, and WARPLD_TEST_SEED the first seed.
 func TestGenerated(t *testing.T) {
 	total := newTally()
-	count, seed := number(t, "WARPLD_TEST_COMPOSE_PROGRAMS", 2), number(t, "WARPLD_TEST_SEED", 1)
+	count, seed := number(t, "WARPLD_TEST_COMPOSE_PROGRAMS", 1), number(t, "WARPLD_TEST_SEED", 1)
 	toolkits := kit.Toolkits(t)
 	for i := range count {
 		random := rand.New(rand.NewPCG(uint64(seed+i), 2))
