@@ -15,7 +15,7 @@ var driverFunctions = map[string]Release{
 	"cudaGraphKernelNodeSetEnabled": {}, "cudaGraphKernelNodeSetGridDim": {}, "cudaGraphKernelNodeSetParam": {},
 	"cudaGraphKernelNodeUpdatesApply": {}, "cudaGraphLaunch": {}, "cudaGraphSetConditional": {},
 
-	"cudaFabricOpErrorStatusCount": {13, 4}, "cudaFabricOpErrorStatusGet": {13, 4},
+	"cudaFabricOpErrorStatusCount": {13, 3}, "cudaFabricOpErrorStatusGet": {13, 3},
 
 	// called by libcudadevrt
 	"cnpCtxSynchronize": {}, "cnpDeviceGetAttribute": {}, "cnpEventCreate": {}, "cnpEventDestroy": {},
