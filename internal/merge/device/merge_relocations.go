@@ -91,13 +91,16 @@ func mergeRows(out *output, o *object, s *elf64.Section, at placement) error {
 		if leftOut(out.rules, out.report, o, s, &r, index) {
 			continue
 		}
+		//rule: Lines of a function that lost do not name the other kind of section.
+		//mutate: !r.discarded -> true
+		named := !r.discarded || !isDebugLine(o.file.Sections[s.Info].Name)
 		//rule: A row without an addend after the first one names the other kind of section.
 		//mutate: false
-		if !r.rel && r.addend == 0 && !first && !hasMercury {
+		if !r.rel && r.addend == 0 && !first && !hasMercury && named {
 			reserveRelName(out.rules, out.sections, out.names, id)
 		}
 		//rule: Only rows that stay make a second one.
-		first = false
+		first = first && !named
 		if r.offset = at.place(r.offset); r.offset == nowhere {
 			return unsupported(o.name, "a relocation in '%s' between variables", s.Name)
 		}
@@ -109,6 +112,10 @@ func mergeRows(out *output, o *object, s *elf64.Section, at placement) error {
 	}
 	return nil
 }
+
+// isDebugLine reports whether rows of a section about a function that lost are dropped: those of
+// lines are, and those of variables and ranges stay.
+func isDebugLine(name string) bool { return name == ".debug_line" || name == ".nv_debug_line_sass" }
 
 // leftOut reports whether a row about a symbol of the input does not take part: one
 // in a variable that lost. Among constants nvlink leaves out those that are about
