@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -49,17 +50,33 @@ func FindToolkits() ([]Toolkit, error) {
 	}
 	var found []Toolkit
 	for _, root := range list {
-		out, err := exec.Command(filepath.Join(root, "bin", "nvlink"), "--version").Output()
+		tk, err := findToolkit(root)
 		if err != nil {
 			return nil, fmt.Errorf("WARPLD_TEST_CUDA: %w", err)
 		}
-		m := versionLine.FindSubmatch(out)
-		if m == nil {
-			return nil, fmt.Errorf("WARPLD_TEST_CUDA: %s: nvlink --version names no version", root)
-		}
-		found = append(found, Toolkit{Root: root, Version: string(m[1])})
+		found = append(found, tk)
 	}
 	return found, nil
+}
+
+// versions are those of toolkits that were asked, by folder.
+var versions sync.Map
+
+// findToolkit asks the toolkit in a folder for its version.
+func findToolkit(root string) (Toolkit, error) {
+	if version, known := versions.Load(root); known {
+		return Toolkit{Root: root, Version: version.(string)}, nil
+	}
+	out, err := exec.Command(filepath.Join(root, "bin", "nvlink"), "--version").Output()
+	if err != nil {
+		return Toolkit{}, err
+	}
+	m := versionLine.FindSubmatch(out)
+	if m == nil {
+		return Toolkit{}, fmt.Errorf("%s: nvlink --version names no version", root)
+	}
+	versions.Store(root, string(m[1]))
+	return Toolkit{Root: root, Version: string(m[1])}, nil
 }
 
 // Toolkits is FindToolkits for tests.
@@ -106,6 +123,20 @@ func linkEntries(from, to, except string) error {
 	return nil
 }
 
+// Compiler is the toolkit that compiles what is linked with this one: this one, or the older
+// one that WARPLD_TEST_COMPILER names. Later tools take what older compilers made.
+func (t Toolkit) Compiler() (Toolkit, error) {
+	root := os.Getenv("WARPLD_TEST_COMPILER")
+	if root == "" {
+		return t, nil
+	}
+	found, err := findToolkit(root)
+	if err != nil {
+		err = fmt.Errorf("WARPLD_TEST_COMPILER: %w", err)
+	}
+	return found, err
+}
+
 // Object is the path of a file of the built corpus: kind is a folder such as
 // "stored", name a file in it. The test fails if buildcorpus did not make it.
 func (t Toolkit) Object(tb testing.TB, kind, name string) string {
@@ -114,7 +145,11 @@ func (t Toolkit) Object(tb testing.TB, kind, name string) string {
 	if dir == "" {
 		tb.Fatal("WARPLD_TEST_CORPUS is not set; .ci/run sets it to what test/tools/buildcorpus built")
 	}
-	path := filepath.Join(dir, t.Release(), kind, name)
+	compiler, err := t.Compiler()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	path := filepath.Join(dir, compiler.Release(), kind, name)
 	if _, err := os.Stat(path); err != nil {
 		tb.Fatalf("the corpus lacks a file: %v", err)
 	}

@@ -17,9 +17,12 @@ import (
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	fmt.Print(counted.table())
+	fmt.Print(counted.table(), &links)
 	os.Exit(code)
 }
+
+// links counts all that were compared.
+var links kit.Tally
 
 // A form is how the objects hold their LTO-IR, with the engine that is made
 // for it and must do the work.
@@ -167,6 +170,7 @@ func (s setting) compare(t *testing.T, l link) {
 		differences = s.differences(t, l, job, want)
 	}
 	counted.add(s, l.merges, len(differences) == 0)
+	links.Same(s.tk, len(differences) == 0)
 	if len(differences) > 0 {
 		t.Errorf("nvlink %s\n%s", strings.Join(job.Args, " "), strings.Join(differences, "\n"))
 	}

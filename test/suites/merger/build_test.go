@@ -62,6 +62,20 @@ func (s setting) cubin(name string, all map[string]string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	compiler, err := s.tk.Compiler()
+	if err != nil {
+		return "", err
+	}
+	if compiler.Root != s.tk.Root {
+		virtual := "-arch=" + strings.Replace(s.arch, "sm_", "compute_", 1)
+		options := append([]string{"-w", virtual, "-rdc=true", "-ptx"}, variants[variant]...)
+		if path, err = (setting{compiler, s.arch}).compileOnce(path, name+".ptx", text, options); err != nil {
+			return "", err
+		}
+		if text, err = os.ReadFile(path); err != nil {
+			return "", err
+		}
+	}
 	options := append([]string{"-w", "-arch=" + s.arch, "-rdc=true", "-cubin"}, variants[variant]...)
 	return s.compileOnce(path, name+".cubin", text, options)
 }

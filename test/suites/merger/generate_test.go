@@ -31,7 +31,11 @@ func TestGenerated(t *testing.T) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
 			g := generate(uint64(i))
-			files := setting{tk, targets[from]}.compileGenerated(t, i, g)
+			compiler, err := tk.Compiler()
+			if err != nil {
+				t.Fatal(err)
+			}
+			files := setting{compiler, targets[from]}.compileGenerated(t, i, g)
 			for _, target := range assembled(targets[from:]) {
 				t.Run(tk.Release()+"/"+target, func(t *testing.T) { setting{tk, target}.linkGenerated(t, i, files, g.runtime) })
 			}
@@ -145,6 +149,9 @@ func (s setting) runtime(t *testing.T) string {
 	found, err := filepath.Glob(filepath.Join(cmd.Dir, "*.cubin"))
 	if err != nil || len(found) != 1 {
 		t.Fatalf("libcudadevrt has %q for %s: %v", found, s.arch, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
+		t.Fatal(err)
 	}
 	if err := os.WriteFile(out+".new", read(t, found[0]), 0o644); err != nil {
 		t.Fatal(err)

@@ -35,7 +35,8 @@ var archs = []string{"sm_80", "sm_90"}
 
 // mercury is the target with Mercury code that a run in CI has beside these, by
 // toolkit.
-var mercury = map[string]string{"13.0": "sm_100", "13.4": "sm_120"}
+var mercury = map[string]string{"13.0": "sm_100", "13.1": "sm_120", "13.2": "sm_100", "13.3": "sm_120",
+	"13.4": "sm_120"}
 
 // randomLinks is how many random programs are linked for every target, unless
 // WARPLD_TEST_MERGER_RANDOM says otherwise.
@@ -43,7 +44,7 @@ const randomLinks = 60
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	fmt.Print(counted.table())
+	fmt.Print(counted.table(), &counted.links)
 	os.Exit(code)
 }
 

@@ -5,6 +5,7 @@ package merger
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -36,6 +37,73 @@ func TestRelink(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%d-%d", p, from, to), func(t *testing.T) { s.relink(t, p, built, from, to) })
 		}
 	})
+}
+
+// TestRelinkedLayout links programs that are laid out in another way from the result of -r:
+// shared variables of one size change places, because a symbol table has local symbols before
+// global ones and ties go by the order of arrival; and there is other padding, because a joined
+// section is aligned as a whole. Sections have the same sizes, and variables the same values.
+func TestRelinkedLayout(t *testing.T) {
+	forEachSetting(t, func(t *testing.T, s setting) {
+		for _, test := range []struct {
+			names    string
+			from, to int
+		}{
+			{"weak2 dynamic_only shared9", 0, 3},
+			{"dynamic_unused lay2 many2 function_pointer2", 2, 4},
+		} {
+			p := program{names: strings.Fields(test.names)}
+			built := s.buildAll(t, p.names)
+			t.Run(p.String(), func(t *testing.T) {
+				want := s.nvlink(t, p, built)
+				again, joined := s.joined(t, p, built, test.from, test.to)
+				for who, got := range map[string][]byte{"nvlink": s.nvlink(t, again, joined).Files["out"],
+					"warpld": s.own(t, again, joined).Files["out"]} {
+					if diff := cmp.Diff(withoutPlaces(t, want.Files["out"]), withoutPlaces(t, got)); diff != "" {
+						t.Errorf("linked again by %s (-direct +again):\n%s", who, diff)
+					}
+				}
+			})
+		}
+	})
+}
+
+// joined links some files of a program with -r, and returns the program with the result in
+// their place.
+func (s setting) joined(t *testing.T, p program, built map[string]string, from, to int) (program, map[string]string) {
+	t.Helper()
+	part := result(s.mergeWith(t, program{names: p.names[from:to]}, built,
+		func(o *device.Options) { o.Relocatable = true }))
+	path := filepath.Join(t.TempDir(), "part.cubin")
+	if err := os.WriteFile(path, part.Files["out"], 0o644); err != nil || part.Exit != 0 {
+		t.Fatalf("the link with -r fails: %v %s %s", err, part.reason, part.Stderr)
+	}
+	joined := maps.Clone(built)
+	joined["part"] = path
+	return program{names: slices.Replace(slices.Clone(p.names), from, to, "part")}, joined
+}
+
+// withoutPlaces are the sections of an executable with their sizes, and the values of its
+// variables.
+func withoutPlaces(t *testing.T, data []byte) (list []string) {
+	t.Helper()
+	p := parse(t, data)
+	for i := range p.file.Sections {
+		if s := &p.file.Sections[i]; !strings.Contains(s.Name, "tab") && s.Name != ".note.nv.tkinfo" {
+			list = append(list, fmt.Sprintf("section %s align %d: %d bytes", s.Name, s.Align, s.Size))
+		}
+	}
+	for _, y := range p.symbols {
+		if s := &p.file.Sections[y.Section]; s.Name == ".nv.global.init" && y.Type != elf64.SectionSymbol {
+			body, err := p.file.Data(s, 1<<30)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, fmt.Sprintf("%s: %x", y.Name, body[y.Value:y.Value+y.Size]))
+		}
+	}
+	slices.Sort(list)
+	return list
 }
 
 // relink makes one file of some of a program's, and compares.

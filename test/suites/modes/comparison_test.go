@@ -20,13 +20,16 @@ type scenario struct {
 	full  string   // all of it
 	says  string   // what nvlink has to say, so that the scenario is what it claims to be
 	archs []string // the targets to link for
-	only  string   // the release that has it, or empty for all
+	only  string   // the releases that have it, or empty for all
 }
 
 // in reports whether the scenario is one of a setting.
 func (c scenario) in(s setting) bool {
-	return slices.Contains(c.archs, s.arch) && (c.only == "" || c.only == s.tk.Release())
+	return slices.Contains(c.archs, s.arch) && (c.only == "" || c.has(s.tk.Release()))
 }
+
+// has reports whether a release is named.
+func (c scenario) has(release string) bool { return slices.Contains(strings.Fields(c.only), release) }
 
 // full says that every command line is run in every setting that it is for, as
 // docs/comparison.md shows it.
@@ -41,8 +44,8 @@ func (c scenario) sampled(s setting, first string) bool {
 		arch = c.archs[sum(c.full)%uint32(len(c.archs))]
 	}
 	release := first
-	if c.only != "" {
-		release = c.only
+	if c.only != "" && !c.has(first) {
+		release = c.only[strings.LastIndex(c.only, " ")+1:]
 	}
 	return (s.arch == arch && s.tk.Release() == release) || sum(c.full+s.String())%16 == 0
 }
@@ -87,6 +90,11 @@ func (r *results) add(c scenario, s setting, v verdict) {
 		r.verdicts[c.full] = map[string]verdict{}
 	}
 	r.verdicts[c.full][s.String()] = v
+	if len(v.improved) > 0 && v.outcome != different {
+		links.Add(s.tk, kit.Improved)
+	} else {
+		links.Same(s.tk, v.outcome != different)
+	}
 }
 
 // TestComparison runs every command line with both linkers, in every setting.

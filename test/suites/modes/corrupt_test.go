@@ -72,15 +72,19 @@ func (c corruption) of(data []byte) []byte {
 }
 
 // readSound reads the files before they are corrupted.
-func readSound(tb testing.TB, release string) map[string][]byte {
+func readSound(tb testing.TB, tk kit.Toolkit) map[string][]byte {
 	tb.Helper()
+	compiler, err := tk.Compiler()
+	if err != nil {
+		tb.Fatal(err)
+	}
 	dir := os.Getenv("WARPLD_TEST_FILES")
 	if dir == "" {
 		tb.Fatal("WARPLD_TEST_FILES is not set; .ci/run sets it to what test/tools/buildcorpus built")
 	}
 	files := map[string][]byte{}
 	for _, name := range sound {
-		data, err := os.ReadFile(filepath.Join(dir, release, name))
+		data, err := os.ReadFile(filepath.Join(dir, compiler.Release(), name))
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -108,7 +112,7 @@ func corrupt(files map[string][]byte) []corruption {
 
 // TestCorruptInputs reads and plans with every corrupted file in this process.
 func TestCorruptInputs(t *testing.T) {
-	files := readSound(t, kit.Toolkits(t)[0].Release())
+	files := readSound(t, kit.Toolkits(t)[0])
 	list := corrupt(files)
 	var refused, taken atomic.Int64
 	var group errgroup.Group
@@ -229,7 +233,7 @@ func notDiagnostic(err error) string {
 // TestCorruptLinks links some of the corrupted files with the program itself.
 func TestCorruptLinks(t *testing.T) {
 	tk := kit.Toolkits(t)[0]
-	files := readSound(t, tk.Release())
+	files := readSound(t, tk)
 	list := corrupt(files)
 	linker := kit.Warpld(t, "--warpld-cuda="+tk.Root)
 	var linked, refused atomic.Int64

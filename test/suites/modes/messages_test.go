@@ -13,7 +13,7 @@ const messageGroup = "messages"
 var messages = []struct {
 	text, line string
 	arch       string // the target, or empty for the first one
-	only       string // the release, or empty for all
+	only       string // the releases, or empty for all
 }{
 	// libnvvm and ptxas.
 	{text: "-nvvmpath should be specified with -lto", line: "-dlto FORM/a.o FORM/b.o DEVRT"},
@@ -106,7 +106,7 @@ var messages = []struct {
 	{text: "elfLink internal error", line: "other/b.o rdc/a.o -Werror"},
 	{text: "elfLink fatbinary error", line: "other/b.o rdc/b.fatbin -Werror"},
 	{text: "arch does not match target 'sm_80'", line: "other/b.cubin"},
-	{text: "cannot read nvcompat", line: "rdc/a.o other/b.cubin", arch: "sm_100", only: "13.4"},
+	{text: "cannot read nvcompat", line: "rdc/a.o other/b.cubin", arch: "sm_100", only: "13.1 13.2 13.3 13.4"},
 	{text: "Output is limited to run on SM Arch '100' only", line: "other/b.cubin", arch: "sm_100"},
 	{text: "Ignoring -dlto option because no LTO objects found", line: "LTO rdc/a.o rdc/b.o"},
 	{text: "nvlink error   : Ignoring -dlto option because no LTO objects found", line: "LTO rdc/a.o rdc/b.o -Werror"},

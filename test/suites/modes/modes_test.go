@@ -35,9 +35,13 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	code := m.Run()
+	fmt.Print(&links)
 	unlock()
 	os.Exit(code)
 }
+
+// links counts all that were compared.
+var links kit.Tally
 
 // A setting is a toolkit and a target.
 type setting struct {

@@ -33,7 +33,11 @@ func report(t *testing.T, all []setting, list []scenario, found *results) {
 	for _, c := range list {
 		for _, s := range all {
 			v, done := found.verdicts[c.full][s.String()]
-			complete = complete && (done || !c.in(s))
+			documented := bytes.Contains(kept, []byte(" "+s.String()+" |"))
+			complete = complete && documented && (done || !c.in(s))
+			if !documented {
+				continue // the page is about the releases that CI links with
+			}
 			if said := says[c.line][s.String()]; done && !full() && said != v.String() {
 				t.Errorf("%s: %s is %q, not %q", s, c.line, v, said)
 				stale = true

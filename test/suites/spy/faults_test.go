@@ -25,7 +25,9 @@ func (w watched) same(t *testing.T) {
 	t.Helper()
 	want, _ := w.nvlink(t)
 	got, _ := w.warpld(t)
-	if differences := kit.Differences(want, got); len(differences) > 0 {
+	differences := kit.Differences(want, got)
+	links.Same(w.tk, len(differences) == 0)
+	if len(differences) > 0 {
 		t.Errorf("%v\n%s", w.env, strings.Join(differences, "\n"))
 	}
 }

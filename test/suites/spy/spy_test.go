@@ -6,6 +6,7 @@
 package spy
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,15 @@ import (
 
 	"github.com/warpld/warpld/test/kit"
 )
+
+// links counts all that were compared.
+var links kit.Tally
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	fmt.Print(&links)
+	os.Exit(code)
+}
 
 // build compiles the spy without the hidden functions and gives the folder
 // for -nvvmpath.

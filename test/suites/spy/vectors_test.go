@@ -131,6 +131,7 @@ func TestOptionVectors(t *testing.T) {
 				}
 				result, ours := w.warpld(t)
 				check(t, theirs[0], ours, result.Exit == 0)
+				links.Same(tk, !t.Failed())
 			})
 		}
 	})
