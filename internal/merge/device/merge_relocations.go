@@ -91,12 +91,10 @@ func mergeRows(out *output, o *object, s *elf64.Section, at placement) error {
 		if leftOut(out.rules, out.report, o, s, &r, index) {
 			continue
 		}
-		//rule: Lines of a function that lost do not name the other kind of section.
-		//mutate: !r.discarded -> true
-		named := !r.discarded || !isDebugLine(o.file.Sections[s.Info].Name)
+		named := r.countsInNames(o.file.Sections[s.Info].Name, hasMercury)
 		//rule: A row without an addend after the first one names the other kind of section.
 		//mutate: false
-		if !r.rel && r.addend == 0 && !first && !hasMercury && named {
+		if named && !first && r.lacksAddend() {
 			reserveRelName(out.rules, out.sections, out.names, id)
 		}
 		//rule: Only rows that stay make a second one.
@@ -111,6 +109,20 @@ func mergeRows(out *output, o *object, s *elf64.Section, at placement) error {
 		rows.edits.relocations = append(rows.edits.relocations, r)
 	}
 	return nil
+}
+
+// lacksAddend reports whether a row could be in a section without addends, but is not.
+func (r *relocation) lacksAddend() bool { return !r.rel && r.addend == 0 }
+
+// countsInNames reports whether a row is one of those that decide about names of sections.
+// Where there are rows of Mercury code, these do.
+func (r *relocation) countsInNames(target string, hasMercury bool) bool {
+	if hasMercury {
+		return false
+	}
+	//rule: Lines of a function that lost do not name the other kind of section.
+	//mutate: !r.discarded -> true
+	return !r.discarded || !isDebugLine(target)
 }
 
 // isDebugLine reports whether rows of a section about a function that lost are dropped: those of
