@@ -50,6 +50,7 @@ func (e *executor) Run(ctx context.Context, a *action.Action) (*action.Result, e
 	if err != nil {
 		return nil, err
 	}
+	e.client.server.Ready(ctx) // what it takes to start is no cost of an execution
 	asked := time.Now()
 	step := e.client.step(a, encoding)
 	result, err := e.client.find(ctx, step)

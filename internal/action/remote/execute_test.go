@@ -17,6 +17,8 @@ type fakeServer struct {
 	lookUp  error
 }
 
+func (f *fakeServer) Ready(context.Context) {}
+
 func (f *fakeServer) LookUp(context.Context, *Step) (*action.Result, error) { return nil, f.lookUp }
 
 func (f *fakeServer) Execute(ctx context.Context, _ *Step, taken func()) (*Executed, error) {

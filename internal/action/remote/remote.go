@@ -21,6 +21,8 @@ import (
 // verified: a result has exactly the outputs of its step, with the bytes of their digests, in
 // the directory that the step names.
 type Server interface {
+	// Ready waits until the server can be asked, or can't be used at all.
+	Ready(ctx context.Context)
 	// LookUp returns the result that the server's cache has for a step. The error is ErrNotFound
 	// if it has none.
 	LookUp(ctx context.Context, s *Step) (*action.Result, error)

@@ -124,7 +124,7 @@ func (c *Client) connect(a remote.Address, settings *remote.Settings) (*grpc.Cli
 		grpc.WithUserAgent("warpld"),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: quietTime, Timeout: pingTime}),
 		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: dialTime, Backoff: backoff.Config{
-			BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second}}),
+			BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 500 * time.Millisecond}}),
 		grpc.WithStatsHandler(arrivals{&c.moved}),
 		grpc.WithChainUnaryInterceptor(c.authenticateCall),
 		grpc.WithChainStreamInterceptor(c.authenticateStream),

@@ -22,8 +22,14 @@ type session struct {
 // links of one build share, so that a server can be fair to several builds.
 func (c *Client) Session(invocation string) remote.Server {
 	c.credentials.expire(true)
+	for _, conn := range c.conns { // the server may be back since an earlier link
+		conn.ResetConnectBackoff()
+	}
 	return &session{client: c, invocation: invocation}
 }
+
+// Ready implements remote.Server.
+func (s *session) Ready(context.Context) {}
 
 // Close implements remote.Server. The connection stays open for other links.
 func (s *session) Close() { s.client.behind.Wait() }

@@ -318,6 +318,14 @@ func (l *Link) fail(err error) {
 	}
 }
 
+// Ready implements remote.Server.
+func (l *Link) Ready(ctx context.Context) {
+	select {
+	case <-l.ready:
+	case <-ctx.Done():
+	}
+}
+
 // Close implements remote.Server.
 func (l *Link) Close() {
 	l.mu.Lock()
@@ -329,9 +337,7 @@ func (l *Link) Close() {
 
 // do sends a request and waits for its answer.
 func (l *Link) do(ctx context.Context, m *message, c *call) (*message, error) {
-	select {
-	case <-l.ready:
-	case <-ctx.Done():
+	if l.Ready(ctx); ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	c.answer = make(chan *message, 1)

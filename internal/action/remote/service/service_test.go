@@ -63,7 +63,8 @@ func (fakeBackend) Close()                                  {}
 
 type fakeSession struct{ invocation string }
 
-func (fakeSession) Close() {}
+func (fakeSession) Close()                {}
+func (fakeSession) Ready(context.Context) {}
 
 // deliver writes the outputs of a step.
 func deliver(s *remote.Step, text string) (*action.Result, error) {
