@@ -29,14 +29,27 @@ func main() {
 	}
 	// Most of what a link allocates lives until its end, so collecting often gains little.
 	debug.SetGCPercent(400)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, received := untilSignal()
 	code := run(ctx)
-	interrupted := ctx.Err() != nil
-	stop()
-	if interrupted {
-		code = 128 + int(syscall.SIGINT)
+	if ctx.Err() != nil {
+		code = 128 + int(<-received)
 	}
 	os.Exit(code)
+}
+
+// untilSignal returns a context that ends when a signal asks this program to end, and a
+// channel with that signal, of which the exit code of a shell's child is made.
+func untilSignal() (context.Context, <-chan syscall.Signal) {
+	ctx, stop := context.WithCancel(context.Background())
+	signals, first := make(chan os.Signal, 1), make(chan syscall.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		if s, ok := (<-signals).(syscall.Signal); ok {
+			first <- s
+		}
+		stop()
+	}()
+	return ctx, first
 }
 
 // run links or runs a command, and returns the exit code.

@@ -44,6 +44,9 @@ func TestKilledLinks(t *testing.T) {
 			if err := cmd.Wait(); err == nil {
 				t.Error("a killed link succeeded")
 			}
+			if want := 128 + int(signal); signal != syscall.SIGKILL && cmd.ProcessState.ExitCode() != want {
+				t.Errorf("exit code %d, not %d", cmd.ProcessState.ExitCode(), want)
+			}
 			waitFor(t, "its processes to end", func() bool { return len(marked(t, mark)) == 0 })
 			if _, err := os.Stat(filepath.Join(w.job.Dir, "linked")); err == nil {
 				t.Error("a killed link left its output")
