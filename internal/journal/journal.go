@@ -108,11 +108,19 @@ func (w watched) Run(ctx context.Context, a *action.Action) (*action.Result, err
 	case result.Cached:
 		w.j.Verbosef("%s: from %s", a.Label, cmp.Or(result.Where, "the cache"))
 	case result.Where != "":
-		w.j.Verbosef("%s: %v wall, by %s", a.Label, result.Usage.Wall.Round(time.Millisecond), result.Where)
+		w.j.Verbosef("%s: %v wall, by %s", a.Label, rounded(result.Usage.Wall), result.Where)
 	default:
 		u := result.Usage
-		wall, cpu := u.Wall.Round(time.Millisecond), u.CPU.Round(time.Millisecond)
-		w.j.Verbosef("%s: %v wall, %v CPU, %d MB", a.Label, wall, cpu, u.Memory>>20)
+		w.j.Verbosef("%s: %v wall, %v CPU, %d MB", a.Label, rounded(u.Wall), rounded(u.CPU), u.Memory>>20)
 	}
 	return result, err
+}
+
+// rounded returns a time in milliseconds, or in microseconds if it is less than one: a merge
+// in this process may take no longer.
+func rounded(d time.Duration) time.Duration {
+	if d < time.Millisecond {
+		return d.Round(time.Microsecond)
+	}
+	return d.Round(time.Millisecond)
 }

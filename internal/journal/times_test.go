@@ -46,3 +46,11 @@ lto.ptx , ptxas ,  , lto.cubin , sm_80 , nvlink , 7.0000 , ms
 		t.Errorf("the file is\n%s%v\nwant\n%s", text, err, want)
 	}
 }
+
+func TestRounded(t *testing.T) {
+	for d, want := range map[time.Duration]string{0: "0s", 312345: "312µs", 12345678: "12ms", 1234567890: "1.235s"} {
+		if got := rounded(d).String(); got != want {
+			t.Errorf("%d: %s, not %s", d, got, want)
+		}
+	}
+}
