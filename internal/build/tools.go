@@ -21,11 +21,17 @@ func newTools(in *Input) (t engine.Tools, err error) {
 	default:
 		t.Library, err = in.Toolkit.NeedNVVM()
 	}
-	if err != nil || in.Plan.EmitPTX {
+	if err != nil || !assembles(in.Plan) {
 		return t, err
 	}
 	t.PTXAS, err = in.Toolkit.NeedPTXAS()
 	return t, err
+}
+
+// assembles reports whether a plan has code that ptxas is needed for.
+func assembles(p *plan.Plan) bool {
+	isPTX := func(piece plan.Piece) bool { return piece.Module.Kind == object.PTX }
+	return !p.EmitPTX && (len(p.IR)+len(p.Bitcode) > 0 || slices.ContainsFunc(p.Native, isPTX))
 }
 
 // memoryLimit returns the limit for the library that compiles LTO-IR. It needs about 50
