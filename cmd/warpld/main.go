@@ -71,7 +71,7 @@ func run(ctx context.Context) int {
 		return ptxas.Run(ctx, ptxas.Caller{Streams: caller.Streams(), Origin: caller.Origin, Self: caller.Self}, args)
 	}
 	asNvlink := filepath.Base(os.Args[0]) == "nvlink"
-	if !asNvlink && (len(args) == 0 || command.Known(args[0])) {
+	if !asNvlink && (len(args) == 0 || command.Known(args[0]) || command.Mistyped(args[0])) {
 		return command.Run(ctx, caller, args)
 	}
 	return link.Run(ctx, caller, args)

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"strings"
 
 	"github.com/warpld/warpld/internal/distribute"
 	"github.com/warpld/warpld/internal/link"
@@ -68,8 +70,28 @@ func lookUp(name string) *command {
 	return nil
 }
 
-// Known reports whether a name is a command. Any other first argument belongs to a link.
+// Known reports whether a name is a command. Any other first argument belongs to a link,
+// unless it is mistyped.
 func Known(name string) bool { return lookUp(name) != nil }
+
+// Mistyped reports whether a word was probably meant to be a command. Run reports it.
+func Mistyped(word string) bool { return meant(word) != "" }
+
+// meant returns the command that a mistyped word was probably meant to be. A file of that
+// name is an input of a link, and so are words that look like an option or a path.
+func meant(word string) string {
+	if strings.ContainsAny(word, "-@./=") {
+		return ""
+	}
+	if _, err := os.Stat(word); err == nil {
+		return ""
+	}
+	var names []string
+	for _, c := range commands() {
+		names = append(names, c.name)
+	}
+	return options.Closest(word, names)
+}
 
 // List returns the names, usages and descriptions of all commands.
 func List() (list []options.Command) {
@@ -134,8 +156,12 @@ func usage(name string) error {
 
 // unknown returns the error for a name that is no command.
 func unknown(name string) error {
+	hint := "'warpld help' lists the commands"
+	if best := meant(name); best != "" {
+		hint = "did you mean 'warpld " + best + "'? " + hint
+	}
 	return &message.Message{Severity: message.Fatal, ID: "usage", Text: fmt.Sprintf("'%s' is not a command", name),
-		Hint: "'warpld help' lists the commands"}
+		Hint: hint}
 }
 
 // man prints the manual page.

@@ -362,7 +362,7 @@ func (r *row) check(text, value string) error {
 
 func (r *row) notDefined(value string) error {
 	m := fatal("option-value", "Value '%s' is not defined for option '%s'", value, r.long)
-	if best := closest(value, r.allowed); best != "" {
+	if best := Closest(value, r.allowed); best != "" {
 		m.Hint = "did you mean '" + best + "'?"
 	}
 	return m

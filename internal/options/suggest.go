@@ -9,7 +9,7 @@ import (
 // without its first dash, as nvlink prints it.
 func unknown(name string) error {
 	m := fatal("unknown-option", "Unknown option '%s'", name)
-	if best := closest(strings.TrimLeft(name, "-"), optionNames()); best != "" {
+	if best := Closest(strings.TrimLeft(name, "-"), optionNames()); best != "" {
 		m.Hint = "did you mean '" + spell(best) + "'?"
 	}
 	return m
@@ -38,9 +38,9 @@ func spell(name string) string {
 	return "-" + name
 }
 
-// closest returns the candidate that was probably meant by word, or nothing if none is near. A
+// Closest returns the candidate that was probably meant by word, or nothing if none is near. A
 // candidate that begins with word is as near as one with a single wrong letter.
-func closest(word string, candidates []string) string {
+func Closest(word string, candidates []string) string {
 	best, limit := "", len(word)/3
 	for _, c := range candidates {
 		d := distance(word, c, limit)
