@@ -104,7 +104,7 @@ func (a *assembler) compare(t *testing.T, c *tally, p *units.Program, files [][]
 	switch {
 	case errors.As(err, &r):
 		c.refuse(string(r.Reason) + ": " + r.Name)
-		if os.Getenv("WARPLD_TEST_COMPOSE_STRICT") != "" && r.Reason != compose.Disagree {
+		if os.Getenv("WARPLD_TEST_COMPOSE_STRICT") != "" {
 			t.Errorf("refused: %v", err)
 		}
 	case err != nil:
