@@ -1,6 +1,7 @@
 package assemble
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -92,6 +93,9 @@ type word struct {
 func split(arguments []string) (list []word, err error) {
 	for i := 0; i < len(arguments); i++ {
 		arg := arguments[i]
+		if arg == "" {
+			return nil, errors.New("there is an empty argument")
+		}
 		name, isOption := strings.CutPrefix(arg, "-")
 		if !isOption {
 			list = append(list, word{value: arg, words: arguments[i : i+1]})
