@@ -31,8 +31,12 @@ type call struct {
 }
 
 func TestMain(m *testing.M) {
-	if filepath.Base(os.Args[0]) == "nvlink" {
+	switch filepath.Base(os.Args[0]) {
+	case "nvlink":
 		fmt.Fprintln(os.Stderr, standIn())
+		os.Exit(1)
+	case "ptxas":
+		fmt.Fprintln(os.Stderr, standInForPTXAS())
 		os.Exit(1)
 	}
 	os.Exit(m.Run())
@@ -61,6 +65,19 @@ func standIn() error {
 		return err
 	}
 	return syscall.Exec(nvlink, append([]string{nvlink}, os.Args[1:]...), os.Environ())
+}
+
+// standInForPTXAS becomes the real ptxas of the toolkit that warpld would find.
+func standInForPTXAS() error {
+	tk, err := toolkit.Find(toolkit.Query{Origin: os.Args[0]})
+	if err != nil {
+		return err
+	}
+	ptxas, err := tk.NeedPTXAS()
+	if err != nil {
+		return err
+	}
+	return syscall.Exec(ptxas, append([]string{ptxas}, os.Args[1:]...), os.Environ())
 }
 
 // A bench is a shim of one toolkit and a directory to work in.
