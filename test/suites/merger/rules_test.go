@@ -31,8 +31,11 @@ var suites = []struct{ folder, run, skip, targets string }{
 	{rulesFolder, ".", "^$", plainTargets},
 	{".", ".", notForMutants, plainTargets},
 	{".", "^(TestGenerated|TestRandomPrograms)$", "^$", plainTargets},
-	{".", ".", notForMutants + "|^TestStarted$", mercuryTargets}, // the merger leaves what TestStarted links to nvlink
+	{".", ".", notForMutants + "|" + leftToNVLink, mercuryTargets},
 }
+
+// leftToNVLink matches tests of programs that the merger leaves to nvlink for Mercury code.
+const leftToNVLink = "^(TestStarted|TestRelinkedLayout)$"
 
 var failedTest = regexp.MustCompile(`(?m)^ *--- FAIL: (\S+)`)
 
