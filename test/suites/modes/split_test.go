@@ -21,9 +21,11 @@ const (
 	splitFailures = 3
 )
 
+// libraryFailed matches what such a run prints. Once, on a busy machine, the parts of nvJitLink
+// 13.4 lacked two functions that other parts call, and the link failed.
 var libraryFailed = regexp.MustCompile(
 	`(?m)^nvlink fatal   : lib\w+\.so did not finish within the time limit|^warpld info    : .*; the program is ` +
-		`compiled without it$`)
+		`compiled without it$|^nvlink error   : Undefined reference to '_Z10helper\w+' in 'lto.cubin'$`)
 
 // TestSplitIsDeterministic wants one result of all runs.
 func TestSplitIsDeterministic(t *testing.T) {
