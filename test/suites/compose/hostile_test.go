@@ -18,7 +18,7 @@ import (
 // compose them as they are, within a short time. WARPLD_TEST_COMPOSE_HOSTILE is how many.
 func TestDamagedUnits(t *testing.T) {
 	const limit = 10 * time.Second
-	count, seed := number(t, "WARPLD_TEST_COMPOSE_HOSTILE", 900), number(t, "WARPLD_TEST_SEED", 1)
+	count, seed := kit.Number(t, "WARPLD_TEST_COMPOSE_HOSTILE", 900), kit.Number(t, "WARPLD_TEST_SEED", 1)
 	random := rand.New(rand.NewPCG(uint64(seed), 3))
 	toolkits := kit.Toolkits(t)
 	refused, composed := 0, 0
@@ -81,7 +81,7 @@ func damage(random *rand.Rand, files [][]byte) [][]byte {
 // TestChangedText composes programs whose PTX was changed by a word. If ptxas takes the whole and all
 // units, the composed file is that of the whole.
 func TestChangedText(t *testing.T) {
-	count, seed := number(t, "WARPLD_TEST_COMPOSE_CHANGES", 20), number(t, "WARPLD_TEST_SEED", 1)
+	count, seed := kit.Number(t, "WARPLD_TEST_COMPOSE_CHANGES", 20), kit.Number(t, "WARPLD_TEST_SEED", 1)
 	random := rand.New(rand.NewPCG(uint64(seed), 4))
 	toolkits, total, programs := kit.Toolkits(t), newTally(), handWritten(t)
 	for range count {

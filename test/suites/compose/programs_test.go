@@ -137,7 +137,7 @@ const everyth = 24
 // composed in some of the combinations, others with another WARPLD_TEST_SEED; WARPLD_TEST_FULL=1
 // takes all.
 func TestPrograms(t *testing.T) {
-	total, seed := newTally(), number(t, "WARPLD_TEST_SEED", 0)
+	total, seed := newTally(), kit.Number(t, "WARPLD_TEST_SEED", 0)
 	var group errgroup.Group
 	group.SetLimit(runtime.NumCPU())
 	place := 0
@@ -181,7 +181,7 @@ func TestPrograms(t *testing.T) {
 // many, and WARPLD_TEST_SEED the first seed.
 func TestGenerated(t *testing.T) {
 	total := newTally()
-	count, seed := number(t, "WARPLD_TEST_COMPOSE_PROGRAMS", 1), number(t, "WARPLD_TEST_SEED", 1)
+	count, seed := kit.Number(t, "WARPLD_TEST_COMPOSE_PROGRAMS", 1), kit.Number(t, "WARPLD_TEST_SEED", 1)
 	toolkits := kit.Toolkits(t)
 	for i := range count {
 		random := rand.New(rand.NewPCG(uint64(seed+i), 2))
@@ -212,18 +212,4 @@ func generated(t *testing.T, toolkit kit.Toolkit, random *rand.Rand, seed int) p
 		t.Fatal(err)
 	}
 	return linkedFrom(t, toolkit, "generated", objects)
-}
-
-// number reads a number from the environment.
-func number(t *testing.T, variable string, otherwise int) int {
-	t.Helper()
-	text := os.Getenv(variable)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("%s: %v", variable, err)
-	}
-	return n
 }

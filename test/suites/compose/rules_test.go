@@ -4,8 +4,6 @@ package compose
 
 import (
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"testing"
 
@@ -16,31 +14,17 @@ import (
 // each of them, any other value those whose text it matches as a regular expression.
 const rulesPerRun = 4
 
-var failedTest = regexp.MustCompile(`(?m)^ *--- FAIL: (\S+)`)
-
 // caught returns the name of a test that fails without the rule.
 func caught(t *testing.T, r *mutate.Rule) string {
 	t.Helper()
-	overlay, err := r.Overlay(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, suite := range []struct{ folder, run string }{{rulesFolder, "."}, {".", "^TestPrograms$"}} {
-		binary := filepath.Join(t.TempDir(), "mutant")
-		build := exec.Command("go", "test", "-c", "-vet=off", "-tags=realtools", "-overlay="+overlay, "-o", binary,
-			suite.folder)
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("without %q: %v\n%s", r.Text, err, out)
+		by, err := r.FailedTest(t.TempDir(), mutate.Trial{Folder: suite.folder, Tags: "realtools",
+			Arguments: []string{"-test.timeout=5m", "-test.run=" + suite.run}, Env: []string{"WARPLD_TEST_COMPOSE_STRICT=1"}})
+		if err != nil {
+			t.Fatal(err)
 		}
-		run := exec.Command(binary, "-test.timeout=5m", "-test.run="+suite.run)
-		run.Dir = suite.folder
-		run.Env = append(os.Environ(), "WARPLD_TEST_COMPOSE_STRICT=1")
-		if out, err := run.CombinedOutput(); err != nil {
-			names := failedTest.FindAllStringSubmatch(string(out), -1)
-			if len(names) == 0 {
-				return "a crash"
-			}
-			return names[len(names)-1][1]
+		if by != "" {
+			return by
 		}
 	}
 	return ""

@@ -12,26 +12,11 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/warpld/warpld/test/kit"
 )
-
-// setting reads a number from the environment.
-func setting(t *testing.T, name string, otherwise int) int {
-	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return n
-}
 
 // modes are the promises to keep, with warpld's options for them. Exact mode rarely
 // has anything to reuse after an edit, so a part of the states is enough for it.
@@ -49,7 +34,7 @@ func TestEdits(t *testing.T) {
 	toolkits := kit.Toolkits(t)
 	w := newWorld(compileProgram(t, toolkits[0]), toolkits)
 	w.warpld = kit.Warpld(t, "")
-	edits, seed := setting(t, "WARPLD_TEST_EDITS", 60), setting(t, "WARPLD_TEST_SEED", 1)
+	edits, seed := kit.Number(t, "WARPLD_TEST_EDITS", 60), kit.Number(t, "WARPLD_TEST_SEED", 1)
 	random := rand.New(rand.NewPCG(uint64(seed), 0))
 	states := []state{make(state, len(w.dials))}
 	for range edits {

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -24,7 +23,8 @@ const generatedPrograms = 100
 // TestGenerated links generated programs, each with one toolkit. The number of a
 // program decides for which target it is compiled.
 func TestGenerated(t *testing.T) {
-	count, first := number(t, "WARPLD_TEST_MERGER_GENERATED", generatedPrograms), number(t, "WARPLD_TEST_MERGER_SEED", 0)
+	count := kit.Number(t, "WARPLD_TEST_MERGER_GENERATED", generatedPrograms)
+	first := kit.Number(t, "WARPLD_TEST_MERGER_SEED", 0)
 	toolkits, targets := kit.Toolkits(t), targets()
 	for i := first; i < first+count; i++ {
 		tk, from := toolkits[i%len(toolkits)], i/len(toolkits)%len(targets)
@@ -50,20 +50,6 @@ func assembled(targets []string) []string {
 		return targets[:1]
 	}
 	return targets
-}
-
-// number reads a number from the environment.
-func number(t *testing.T, variable string, otherwise int) int {
-	t.Helper()
-	text := os.Getenv(variable)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
 }
 
 // switches matches the statements that become tables of branches.

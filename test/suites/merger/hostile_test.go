@@ -163,7 +163,7 @@ func splice(r *rand.Rand, f *cubin.File, data []byte) []byte {
 // panic, and give nothing; a file only if nvlink gives the same one, because the damage
 // is in what a linker does not look at.
 func TestHostile(t *testing.T) {
-	toolkits, total := kit.Toolkits(t), number(t, "WARPLD_TEST_MERGER_HOSTILE", hostileInputs)
+	toolkits, total := kit.Toolkits(t), kit.Number(t, "WARPLD_TEST_MERGER_HOSTILE", hostileInputs)
 	for _, tk := range toolkits {
 		for _, target := range hostileArchs {
 			t.Run(tk.Release()+"/"+target, func(t *testing.T) {
@@ -179,7 +179,7 @@ func (s setting) hostile(t *testing.T, count int) {
 		"names", "li.a",
 		"g.w2"}
 	built := s.buildAll(t, all)
-	r := rand.New(rand.NewPCG(9, uint64(number(t, "WARPLD_TEST_MERGER_SEED", 9))))
+	r := rand.New(rand.NewPCG(9, uint64(kit.Number(t, "WARPLD_TEST_MERGER_SEED", 9))))
 	dir := t.TempDir()
 	for i := range count {
 		name := all[i%len(all)]

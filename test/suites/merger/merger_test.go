@@ -381,8 +381,8 @@ func TestRandomPrograms(t *testing.T) {
 	andMercury(t, func(t *testing.T, s setting) {
 		all := names(t)
 		built := s.buildAll(t, all)
-		r := rand.New(rand.NewPCG(7, uint64(number(t, "WARPLD_TEST_MERGER_SEED", 7))))
-		for range number(t, "WARPLD_TEST_MERGER_RANDOM", randomLinks) {
+		r := rand.New(rand.NewPCG(7, uint64(kit.Number(t, "WARPLD_TEST_MERGER_SEED", 7))))
+		for range kit.Number(t, "WARPLD_TEST_MERGER_RANDOM", randomLinks) {
 			p := randomProgram(t, r, all, built)
 			if r.IntN(4) == 0 {
 				p.options = []string{"-g"}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/warpld/warpld/internal/merge/device"
 	"github.com/warpld/warpld/internal/object/elf64"
+	"github.com/warpld/warpld/test/kit"
 )
 
 // TestRelink links a part of a program with -r, and the result with the rest: it must
@@ -26,9 +27,9 @@ func TestRelink(t *testing.T) {
 	forEachSetting(t, func(t *testing.T, s setting) {
 		all := names(t)
 		built := s.buildAll(t, all)
-		r := rand.New(rand.NewPCG(13, uint64(number(t, "WARPLD_TEST_MERGER_SEED", 13))))
+		r := rand.New(rand.NewPCG(13, uint64(kit.Number(t, "WARPLD_TEST_MERGER_SEED", 13))))
 		list := append(singles(t), programs()...)
-		for range number(t, "WARPLD_TEST_MERGER_RANDOM", randomLinks) {
+		for range kit.Number(t, "WARPLD_TEST_MERGER_RANDOM", randomLinks) {
 			list = append(list, randomProgram(t, r, all, built))
 		}
 		for _, p := range list {

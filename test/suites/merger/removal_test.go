@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/warpld/warpld/internal/object/cubin"
+	"github.com/warpld/warpld/test/kit"
 )
 
 // kernels are those of a cubin.
@@ -47,9 +48,9 @@ func TestRemoval(t *testing.T) {
 	andMercury(t, func(t *testing.T, s setting) {
 		all := names(t)
 		built := s.buildAll(t, all)
-		r := rand.New(rand.NewPCG(3, uint64(number(t, "WARPLD_TEST_MERGER_SEED", 3))))
+		r := rand.New(rand.NewPCG(3, uint64(kit.Number(t, "WARPLD_TEST_MERGER_SEED", 3))))
 		list := append(singles(t), programs()...)
-		for range number(t, "WARPLD_TEST_MERGER_RANDOM", randomLinks) {
+		for range kit.Number(t, "WARPLD_TEST_MERGER_RANDOM", randomLinks) {
 			list = append(list, randomProgram(t, r, all, built))
 		}
 		for _, launched := range []string{"khost", "khost2", "khost*"} {

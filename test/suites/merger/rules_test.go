@@ -4,12 +4,11 @@ package merger
 
 import (
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"sync"
 	"testing"
 
+	"github.com/warpld/warpld/test/kit"
 	"github.com/warpld/warpld/test/kit/mutate"
 )
 
@@ -37,8 +36,6 @@ var suites = []struct{ folder, run, skip, targets string }{
 // leftToNVLink matches tests of programs that the merger leaves to nvlink for Mercury code.
 const leftToNVLink = "^(TestStarted|TestRelinkedLayout)$"
 
-var failedTest = regexp.MustCompile(`(?m)^ *--- FAIL: (\S+)`)
-
 // ofMercury matches the files of rules that only programs of Mercury code follow.
 var ofMercury = regexp.MustCompile(`^mercury_`)
 
@@ -46,30 +43,19 @@ var ofMercury = regexp.MustCompile(`^mercury_`)
 // of those that failed first.
 func caught(t *testing.T, r *mutate.Rule) string {
 	t.Helper()
-	overlay, err := r.Overlay(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, suite := range suites {
 		if suite.folder == "." && ofMercury.MatchString(r.File) && suite.targets == plainTargets {
 			continue
 		}
-		binary := filepath.Join(t.TempDir(), "mutant")
-		build := exec.Command("go", "test", "-c", "-vet=off", "-tags=realtools", "-overlay="+overlay, "-o", binary,
-			suite.folder)
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("without %q: %v\n%s", r.Text, err, out)
+		by, err := r.FailedTest(t.TempDir(), mutate.Trial{Folder: suite.folder, Tags: "realtools",
+			Arguments: []string{"-test.failfast", "-test.timeout=5m", "-test.run=" + suite.run, "-test.skip=" + suite.skip},
+			Env: []string{mutantVariable + "=1", "WARPLD_TEST_MERGER_ARCHS=" + suite.targets,
+				"WARPLD_TEST_MERGER_RANDOM=20"}})
+		if err != nil {
+			t.Fatal(err)
 		}
-		run := exec.Command(binary, "-test.failfast", "-test.timeout=5m", "-test.run="+suite.run, "-test.skip="+suite.skip)
-		run.Dir = suite.folder
-		run.Env = append(os.Environ(), mutantVariable+"=1", "WARPLD_TEST_MERGER_ARCHS="+suite.targets,
-			"WARPLD_TEST_MERGER_RANDOM=20")
-		if out, err := run.CombinedOutput(); err != nil {
-			names := failedTest.FindAllStringSubmatch(string(out), -1)
-			if len(names) == 0 {
-				return "a crash"
-			}
-			return names[len(names)-1][1]
+		if by != "" {
+			return by
 		}
 	}
 	return ""
@@ -91,7 +77,7 @@ func TestRules(t *testing.T) {
 	if wanted == "all" {
 		wanted = ""
 	}
-	text, first := regexp.MustCompile(wanted), number(t, "WARPLD_TEST_MERGER_SEED", 0)%step
+	text, first := regexp.MustCompile(wanted), kit.Number(t, "WARPLD_TEST_MERGER_SEED", 0)%step
 	page, mu := readRulesPage(t), sync.Mutex{}
 	if by := caught(t, mutate.Unchanged(&rules[0])); by != "" {
 		t.Fatalf("with all rules: %s", by)

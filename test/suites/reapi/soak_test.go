@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -25,13 +24,7 @@ import (
 // leave no file and no process behind. WARPLD_TEST_SOAK is how many; there are few by
 // default.
 func TestSoak(t *testing.T) {
-	links := 30
-	if text := os.Getenv("WARPLD_TEST_SOAK"); text != "" {
-		var err error
-		if links, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
-	}
+	links := kit.Number(t, "WARPLD_TEST_SOAK", 30)
 	so := newSoak(t)
 	ctx, end := context.WithCancel(t.Context())
 	var monkey sync.WaitGroup
